@@ -1,0 +1,37 @@
+# Every target sets up all it needs in .venv; a machine with Python 3.11 and pip is enough.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: test lint types pytest demo bench bench-quick clean
+
+test: lint types pytest
+
+$(READY): pyproject.toml
+	@echo "Setting up .venv (PyTorch is large: about 6 GB and 2-3 minutes the first time) ..."
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Newkind needs Python 3.11 or newer; set PYTHON=...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+pytest: $(READY)
+	$(BIN)/pytest
+
+demo: $(READY)
+	$(BIN)/python examples/demo.py
+
+bench: $(READY)
+	$(BIN)/python benchmarks/run_all.py
+
+bench-quick: $(READY)
+	$(BIN)/python benchmarks/run_all.py --quick
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

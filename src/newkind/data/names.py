@@ -1,0 +1,66 @@
+"""A million file names in one buffer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Names", "printable"]
+
+
+class Names(Sequence[str]):
+    """An immutable sequence of strings, kept as one byte buffer and an array of offsets.
+
+    A list of a million `str` takes twice the memory, and forked data-loading workers copy it page by page
+    because reading a Python object writes its reference count; this buffer is shared as it is.
+    File names that are not UTF-8 survive (they are kept as the bytes that the file system has).
+    """
+
+    __slots__ = ("_buffer", "_offsets")
+
+    def __init__(self, names: Iterable[str]) -> None:
+        encoded = [os.fsencode(name) for name in names]
+        self._offsets: NDArray[np.int64] = np.zeros(len(encoded) + 1, dtype=np.int64)
+        np.cumsum(np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded)), out=self._offsets[1:])
+        self._buffer = b"".join(encoded)
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Names: ...
+    def __getitem__(self, index: int | slice) -> str | Names:
+        if isinstance(index, slice):
+            return self.take(np.arange(len(self))[index])
+        if index < 0:
+            index += len(self)
+        if not 0 <= index < len(self):
+            raise IndexError(f"name {index} of {len(self)}")
+        return os.fsdecode(self._buffer[self._offsets[index] : self._offsets[index + 1]])
+
+    def take(self, indices: NDArray[np.integer]) -> Names:
+        """The names at `indices`, in that order."""
+        return Names(self[int(i)] for i in indices)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Names):
+            return NotImplemented
+        return self._buffer == other._buffer and np.array_equal(self._offsets, other._offsets)
+
+    def __hash__(self) -> int:
+        return hash((len(self), self._buffer))
+
+    def __repr__(self) -> str:
+        return f"<Names: {len(self):,}, {len(self._buffer):,} bytes>"
+
+
+def printable(name: str) -> str:
+    """`name` with bytes that are not UTF-8, and control characters, written as escapes: safe to print anywhere."""
+    text = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

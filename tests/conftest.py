@@ -1,0 +1,36 @@
+"""Shared test data: small real image files, made on the spot."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+MakeImage = Callable[..., Path]
+
+
+@pytest.fixture
+def make_image() -> MakeImage:
+    """Writes a picture whose content depends on `seed`; the suffix decides the format."""
+
+    def make(path: Path, *, seed: int = 0, size: tuple[int, int] = (24, 16)) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pixels = np.random.default_rng(seed).integers(0, 255, (size[1], size[0], 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(path)
+        return path
+
+    return make
+
+
+@pytest.fixture
+def pile(tmp_path: Path, make_image: MakeImage) -> Path:
+    """Two known classes with three images each, two unlabelled images in a folder and one loose."""
+    root = tmp_path / "pile"
+    for i in range(3):
+        make_image(root / "apple" / f"{i}.jpg", seed=i)
+        make_image(root / "pear" / f"{i}.png", seed=10 + i)
+    make_image(root / "unlabelled" / "u0.jpg", seed=20)
+    make_image(root / "unlabelled" / "deep" / "u1.webp", seed=21)
+    make_image(root / "loose.bmp", seed=22)
+    return root

@@ -1,0 +1,124 @@
+"""Every kind of file decodes to what a person would see, and a bad one is refused by name."""
+
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from newkind.data.decoding import decode
+from newkind.errors import BrokenImage
+
+RAMP = np.tile(np.linspace(0, 255, 32).astype(np.uint8), (16, 1))  # (16, 32): dark on the left, bright on the right
+COLOUR = np.stack([RAMP, RAMP[:, ::-1], np.full_like(RAMP, 128)], axis=-1)
+
+
+def pixels(path: Path) -> np.ndarray:
+    image = decode(path.read_bytes(), name=path.name)
+    assert image.mode == "RGB"
+    return np.asarray(image).astype(int)
+
+
+@pytest.mark.parametrize("suffix", ["png", "bmp", "tiff", "webp"])
+def test_lossless_formats(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"x.{suffix}"
+    Image.fromarray(COLOUR).save(path, **({"lossless": True} if suffix == "webp" else {}))
+    assert np.array_equal(pixels(path), COLOUR)
+
+
+def test_jpeg(tmp_path: Path) -> None:
+    Image.fromarray(COLOUR).save(tmp_path / "x.jpg", quality=95, subsampling=0)
+    assert np.abs(pixels(tmp_path / "x.jpg") - COLOUR).mean() < 4
+
+
+def test_multi_picture_jpeg_of_a_phone(tmp_path: Path) -> None:
+    Image.new("RGB", (16, 8), "red").save(
+        tmp_path / "x.jpg", format="MPO", save_all=True, append_images=[Image.new("RGB", (16, 8), "blue")]
+    )
+    assert pixels(tmp_path / "x.jpg")[0, 0, 0] > 250
+
+
+def test_gif_gives_its_first_frame(tmp_path: Path) -> None:
+    red, blue = Image.new("RGB", (8, 8), "red"), Image.new("RGB", (8, 8), "blue")
+    red.save(tmp_path / "x.gif", save_all=True, append_images=[blue])
+    assert np.array_equal(pixels(tmp_path / "x.gif")[0, 0], [255, 0, 0])
+
+
+@pytest.mark.parametrize("suffix", ["png", "tiff"])
+def test_sixteen_bit_grey_keeps_its_shades(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"x.{suffix}"
+    Image.fromarray(RAMP.astype(np.uint16) * 257).save(path)
+    assert np.abs(pixels(path) - RAMP[..., None]).max() <= 1
+
+
+def test_floating_point_tiff(tmp_path: Path) -> None:
+    Image.fromarray((RAMP / 255).astype(np.float32)).save(tmp_path / "x.tiff")
+    assert np.abs(pixels(tmp_path / "x.tiff") - RAMP[..., None]).max() <= 1
+    Image.fromarray(RAMP.astype(np.float32) * 40 - 3000).save(tmp_path / "y.tiff")
+    assert np.abs(pixels(tmp_path / "y.tiff") - RAMP[..., None]).max() <= 1
+
+
+def test_palette(tmp_path: Path) -> None:
+    Image.fromarray(COLOUR).convert("P", palette=Image.Palette.ADAPTIVE, colors=256).save(tmp_path / "x.png")
+    assert np.abs(pixels(tmp_path / "x.png") - COLOUR).mean() < 6
+
+
+def test_transparency_shows_white(tmp_path: Path) -> None:
+    image = Image.new("RGBA", (8, 8), (255, 0, 0, 0))
+    image.save(tmp_path / "rgba.png")
+    assert np.array_equal(pixels(tmp_path / "rgba.png")[0, 0], [255, 255, 255])
+    palette = Image.new("P", (8, 8), 0)
+    palette.putpalette([10, 20, 30])
+    palette.save(tmp_path / "p.png", transparency=0)
+    assert np.array_equal(pixels(tmp_path / "p.png")[0, 0], [255, 255, 255])
+
+
+def test_cmyk_jpeg_is_not_inverted(tmp_path: Path) -> None:
+    Image.fromarray(COLOUR).convert("CMYK").save(tmp_path / "x.jpg", quality=95, subsampling=0)
+    assert np.abs(pixels(tmp_path / "x.jpg") - COLOUR).mean() < 6
+
+
+def test_exif_rotation_is_applied(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # the camera was held upright: turn a quarter clockwise to see it right
+    Image.fromarray(COLOUR).save(tmp_path / "x.jpg", exif=exif, quality=95, subsampling=0)
+    seen = pixels(tmp_path / "x.jpg")
+    assert seen.shape == (32, 16, 3)
+    assert np.abs(seen - np.rot90(COLOUR, -1)).mean() < 4
+
+
+def png_header(width: int, height: int) -> bytes:
+    """A PNG that claims a size and holds almost nothing."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0" * 99)) + chunk(b"IEND", b"")
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"just some text", "not an image"),
+        (b"", "not an image"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n", "not an image"),  # would start Ghostscript
+        (png_header(30_000, 30_000), "too large"),
+        (png_header(1, 1), "too small"),
+        (png_header(64, 64), "broken"),
+    ],
+)
+def test_bad_files_are_refused_by_name(content: bytes, reason: str) -> None:
+    with pytest.raises(BrokenImage, match=f"holiday.jpg: {reason}"):
+        decode(content, name="holiday.jpg")
+
+
+def test_truncated_jpeg_is_broken(tmp_path: Path) -> None:
+    path = tmp_path / "x.jpg"
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)).save(path)
+    with pytest.raises(BrokenImage, match="broken"):
+        decode(path.read_bytes()[:-600], name="x.jpg")

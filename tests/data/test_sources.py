@@ -1,0 +1,161 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.datasets import load_digits
+from torchvision.datasets import FakeData, ImageFolder
+
+from newkind.data.catalog import ArrayImages, FileImages
+from newkind.data.opening import open_data
+from newkind.data.sources import from_arrays, from_features, from_torchvision, read_folder
+from newkind.errors import DataError
+
+
+def test_folder(pile: Path) -> None:
+    collection = read_folder(pile)
+    catalog = collection.catalog
+    assert catalog.class_names == ("apple", "pear")
+    assert catalog.counts().tolist() == [3, 3]
+    labels = dict(zip(catalog.items.names, catalog.labels.tolist(), strict=True))
+    assert labels["apple/0.jpg"] == 0
+    assert labels["pear/2.png"] == 1
+    assert {name for name, label in labels.items() if label == -1} == {
+        "loose.bmp",
+        "unlabelled/u0.jpg",
+        "unlabelled/deep/u1.webp",
+    }
+    assert collection.truth is None
+    assert not collection.set_aside
+
+
+@pytest.mark.parametrize("name", ["unlabelled", "unlabeled", "Unknown", "_"])
+def test_names_of_the_unlabelled_folder(tmp_path: Path, make_image, name: str) -> None:
+    make_image(tmp_path / "a" / "1.jpg")
+    make_image(tmp_path / name / "2.jpg")
+    assert read_folder(tmp_path).catalog.labels.tolist().count(-1) == 1
+    assert read_folder(tmp_path).catalog.class_names == ("a",)
+
+
+def test_what_a_folder_leaves_out_has_a_name_and_a_reason(pile: Path) -> None:
+    (pile / "empty").mkdir()
+    (pile / "apple" / "notes.txt").write_text("x")
+    (pile / ".DS_Store").write_text("x")
+    (pile / "pear" / "gone.jpg").symlink_to(pile / "nowhere.jpg")
+    (pile / "pear" / "self.jpg").symlink_to(pile / "pear" / "self.jpg")
+    (pile / "pear" / "loop").symlink_to(pile / "pear", target_is_directory=True)
+    collection = read_folder(pile)
+    assert {item.name: item.reason for item in collection.set_aside} == {
+        "empty": "a folder without an image",
+        "apple/notes.txt": "not an image file (.txt)",
+        "pear/gone.jpg": "a broken link",
+        "pear/self.jpg": "cannot be read (Too many levels of symbolic links)",
+        "pear/loop": "a link that leads back to a folder above it",
+    }
+    assert len(collection.catalog) == 9
+
+
+def test_a_link_to_another_folder_is_followed(pile: Path, tmp_path: Path, make_image) -> None:
+    make_image(tmp_path / "elsewhere" / "1.jpg")
+    (pile / "quince").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    assert read_folder(pile).catalog.class_names == ("apple", "pear", "quince")
+
+
+def test_file_names_that_are_not_utf8(pile: Path) -> None:
+    os.rename(os.fsencode(pile / "apple" / "0.jpg"), os.path.join(os.fsencode(pile), b"apple", b"caf\xe9.jpg"))
+    items = read_folder(pile).catalog.items
+    assert isinstance(items, FileImages)
+    index = next(i for i, name in enumerate(items.names) if "caf" in name)
+    assert items.open(index).size == (24, 16)
+
+
+def test_no_image_at_all(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="holds no image"):
+        read_folder(tmp_path)
+    with pytest.raises(DataError, match="does not exist"):
+        open_data(tmp_path / "nowhere")
+    (tmp_path / "x.docx").write_text("x")
+    with pytest.raises(DataError, match="not known here"):
+        open_data(tmp_path / "x.docx")
+
+
+def test_image_arrays(tmp_path: Path) -> None:
+    digits = load_digits()
+    images = (digits.images[:20] * 15).astype(np.uint8)
+    labels = np.where(digits.target[:20] < 5, digits.target[:20], -1)
+    collection = from_arrays(images, labels, truth=digits.target[:20])
+    assert collection.catalog.class_names == tuple("01234")
+    assert collection.truth is not None
+    assert collection.truth.labels.tolist() == digits.target[:20].tolist()
+    assert np.array_equal(np.asarray(collection.catalog.items.open(3))[..., 0], images[3])
+    np.savez(tmp_path / "digits.npz", images=images, labels=labels, truth=digits.target[:20])
+    again = open_data(tmp_path / "digits.npz")
+    assert np.array_equal(again.catalog.labels, collection.catalog.labels)
+    assert again.catalog.class_names == collection.catalog.class_names
+
+
+def test_class_names_for_numeric_labels() -> None:
+    collection = from_features(np.eye(4), [2, -1, 0, -1], truth=[2, 1, 0, 1], class_names=["ant", "bee", "cat"])
+    assert collection.catalog.class_names == ("ant", "cat")
+    assert collection.truth is not None
+    assert collection.truth.class_names == ("ant", "cat", "bee")
+    assert collection.truth.labels.tolist() == [1, 2, 0, 2]
+
+
+@pytest.mark.parametrize(
+    "pixels", [np.zeros((4, 3, 8, 8), np.uint8), np.zeros((4, 8, 8), np.float32), np.zeros((8, 8), np.uint8)]
+)
+def test_arrays_of_another_shape_or_type(pixels: np.ndarray) -> None:
+    with pytest.raises(DataError, match="Image arrays are uint8"):
+        from_arrays(pixels, [-1] * len(pixels))
+
+
+def test_bad_features_and_lengths() -> None:
+    features = np.ones((5, 3))
+    with pytest.raises(DataError, match="5 items but 4 labels"):
+        from_features(features, [0] * 4)
+    features[3, 1] = np.nan
+    with pytest.raises(DataError, match="row 3"):
+        from_features(features, [0] * 5)
+    with pytest.raises(DataError, match="different names"):
+        from_features(np.ones((2, 3)), [0, 1], names=["a", "a"])
+
+
+def test_npz_with_pickled_objects_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", features=np.array([{"a": 1}], dtype=object), labels=[0])
+    with pytest.raises(DataError, match="pickle"):
+        open_data(tmp_path / "x.npz")
+    np.savez(tmp_path / "y.npz", something=[1])
+    with pytest.raises(DataError, match="holds something"):
+        open_data(tmp_path / "y.npz")
+    (tmp_path / "z.npz").write_bytes(b"PK not really")
+    with pytest.raises(DataError, match="cannot be read"):
+        open_data(tmp_path / "z.npz")
+
+
+def test_torchvision_datasets(pile: Path) -> None:
+    folder = from_torchvision(ImageFolder(pile), is_labelled=np.arange(8) < 3)
+    assert isinstance(folder.catalog.items, FileImages)
+    assert folder.catalog.class_names == ("apple",)
+    assert folder.truth is not None
+    assert folder.truth.class_names == ("apple", "pear", "unlabelled")
+    assert folder.catalog.items.open(0).size == (24, 16)
+
+    class InMemory:
+        data = np.zeros((6, 8, 8, 3), np.uint8)
+        targets = (0, 1, 2, 0, 1, 2)
+        classes = ("a", "b", "c")
+
+    assert isinstance(from_torchvision(InMemory()).catalog.items, ArrayImages)
+
+
+def test_torchvision_dataset_that_only_yields_images() -> None:
+    fake = FakeData(size=4, image_size=(3, 12, 10), num_classes=2)
+    fake.targets = [0, 1, 0, 1]
+    items = from_torchvision(fake).catalog.items
+    assert items.open(2).size == (10, 12)
+    assert isinstance(items.open(2), Image.Image)
+    assert items.content(1) != items.content(2)
+    with pytest.raises(DataError, match="no targets"):
+        from_torchvision(FakeData(size=4))

@@ -1,0 +1,92 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from newkind.data.opening import open_data
+from newkind.data.tables import read_table
+from newkind.errors import DataError
+
+
+@pytest.fixture
+def images(tmp_path: Path, make_image) -> Path:
+    for i in range(4):
+        make_image(tmp_path / "img" / f"{i}.jpg", seed=i)
+    return tmp_path
+
+
+def write(folder: Path, text: str, name: str = "metadata.csv", encoding: str = "utf-8") -> Path:
+    path = folder / name
+    path.write_text(text, encoding=encoding)
+    return path
+
+
+def test_csv(images: Path) -> None:
+    write(images, 'file_name,label,truth\nimg/0.jpg,"bee, wild",\nimg/1.jpg,,wasp\nimg/2.jpg,,"bee, wild"\n')
+    collection = open_data(images)  # the folder: metadata.csv is found in it
+    assert collection.catalog.class_names == ("bee, wild",)
+    assert collection.catalog.labels.tolist() == [0, -1, -1]
+    assert collection.truth is not None
+    assert collection.truth.class_names == ("bee, wild", "wasp")
+    assert collection.truth.labels.tolist() == [0, 1, 0]
+    assert list(collection.catalog.items.names) == ["img/0.jpg", "img/1.jpg", "img/2.jpg"]
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_spreadsheet_dialects(images: Path, separator: str) -> None:
+    text = "file_name,label\r\nimg/0.jpg,a\r\nimg\\1.jpg,\r\n".replace(",", separator)
+    path = write(images, text, "table.csv", encoding="utf-8-sig")
+    catalog = read_table(path).catalog
+    assert catalog.labels.tolist() == [0, -1]
+    assert list(catalog.items.names) == ["img/0.jpg", "img/1.jpg"]
+
+
+def test_json_lines(images: Path) -> None:
+    rows = [
+        {"file_name": "img/0.jpg", "label": "a"},
+        {"file_name": "img/1.jpg", "label": None},
+        {"file_name": "img/2.jpg"},
+    ]
+    write(images, "\n".join(map(json.dumps, rows)) + "\n\n", "metadata.jsonl")
+    assert open_data(images).catalog.labels.tolist() == [0, -1, -1]
+
+
+def test_absolute_paths(images: Path, tmp_path_factory) -> None:
+    elsewhere = tmp_path_factory.mktemp("table")
+    path = write(elsewhere, f"file_name,label\n{images}/img/0.jpg,a\n{images}/img/9.jpg,a\n", "t.csv")
+    collection = read_table(path)
+    assert collection.catalog.items.open(0).size == (24, 16)
+    assert [item.name for item in collection.set_aside] == [f"{images}/img/9.jpg"]
+
+
+def test_missing_and_repeated_files_are_set_aside(images: Path) -> None:
+    path = write(images, "file_name,label\nimg/0.jpg,a\nimg/7.jpg,a\nimg/0.jpg,a\n")
+    collection = read_table(path)
+    assert [(item.name, item.reason) for item in collection.set_aside] == [
+        ("img/7.jpg", "named in line 3, but there is no such file"),
+        ("img/0.jpg", "line 4 repeats line 2"),
+    ]
+    assert len(collection.catalog) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("file_name,label\nimg/0.jpg,a\nimg/0.jpg,b\n", "two labels, 'a' in line 2 and 'b' in line 3"),
+        ("file_name,label\nimg/8.jpg,a\n", "none of its 1 files"),
+        ("file_name,label\n", "names no file"),
+        ("", r"the columns \(none\); expected file_name and label"),
+        ("name,class\nimg/0.jpg,a\n", "the columns name, class"),
+        ("file_name,label\nimg/0.jpg,a,b\n", "line 2: 3 cells, but the header has 2"),
+        ('file_name,label\n"img/0.jpg,a\n', "not a readable CSV"),
+    ],
+)
+def test_bad_tables(images: Path, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_table(write(images, text))
+
+
+def test_bad_json_lines(images: Path) -> None:
+    for text in ("not json\n", "[1]\n", '{"label": "a"}\n'):
+        with pytest.raises(DataError, match="line 1: expected a JSON object"):
+            read_table(write(images, text, "t.jsonl"))
