@@ -1,11 +1,15 @@
 """Shared test data: small real image files, made on the spot."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+
+# Some virtual machines advertise AMX and then end a process that uses it; must be set before torch is imported.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 MakeImage = Callable[..., Path]
 

@@ -12,7 +12,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["progress_bar", "quiet"]
+__all__ = ["duration", "progress_bar", "quiet"]
 
 
 class _RateColumn(ProgressColumn):
@@ -47,6 +47,14 @@ def progress_bar(label: str, total: int, *, unit: str = "images", show: bool = T
             bar.advance(task, n)
 
         yield advance
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them: 40 s, 12 min, 3 h 05 min."""
+    if seconds < 90:
+        return f"{max(round(seconds), 1)} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def quiet(_: int) -> None:

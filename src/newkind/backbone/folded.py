@@ -121,8 +121,9 @@ def _projections(attn: Any) -> _Projections:
 
 def _scaled(block: Any, which: int, branch: Tensor) -> Tensor:
     """LayerScale, where the block has it (a module in a ViT, a parameter in EVA-style blocks)."""
-    scale = getattr(block, f"gamma_{which}", None)
+    scale: Tensor | None = getattr(block, f"gamma_{which}", None)
     if scale is not None:
         return branch * scale
-    layer: nn.Module = getattr(block, f"ls{which}", nn.Identity())
-    return layer(branch)  # type: ignore[no-any-return]
+    layer = getattr(block, f"ls{which}", None)
+    scaled: Tensor = branch if layer is None else layer(branch)
+    return scaled

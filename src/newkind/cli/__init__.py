@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from newkind import __version__
+from newkind.cli.cache import app as cache
 from newkind.cli.inspect import inspect
+from newkind.cli.weights import weights
 from newkind.errors import NewkindError
 
 __all__ = ["app", "main"]
@@ -22,6 +24,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(inspect)
+app.command()(weights)
+app.add_typer(cache, name="cache")
 
 
 def _print_version(wanted: bool) -> None:

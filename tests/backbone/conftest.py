@@ -1,0 +1,42 @@
+"""A small backbone with random weights, and a few photographs."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from newkind.backbone.cache import CacheKey
+from newkind.backbone.preparing import Prepared, TrunkConfig, prepare_trunk
+from newkind.data.catalog import Collection
+from newkind.data.sources import read_folder
+
+CONFIG = TrunkConfig(backbone="vit_tiny_patch16_224", random_weights=True, image_size=32, n_views=3, device="cpu")
+
+
+@pytest.fixture(scope="session")
+def prepared() -> Prepared:
+    return prepare_trunk(CONFIG, say=lambda _: None)
+
+
+@pytest.fixture
+def key(prepared: Prepared) -> CacheKey:
+    return CacheKey(
+        backbone=CONFIG.backbone,
+        weights_sha256=prepared.sha256,
+        n_tuned=1,
+        recipe=CONFIG.recipe,
+        n_views=CONFIG.n_views,
+        seed=0,
+    )
+
+
+@pytest.fixture
+def photographs(tmp_path: Path, make_image: Callable[..., Path]) -> Path:
+    for i in range(21):
+        make_image(tmp_path / "photos" / ("a" if i % 2 else "b") / f"{i:02d}.png", seed=i, size=(40 + i, 36))
+    return tmp_path / "photos"
+
+
+@pytest.fixture
+def collection(photographs: Path) -> Collection:
+    return read_folder(photographs)
