@@ -26,10 +26,12 @@ ORDER = [
     "data.layouts",
     "data.cifar",
     "data.benchmarks",
+    "data.truth_table",
     "data.opening",
     "data.inspection",
     "data.views",
     "data.loading",
+    "data.sampling",
     "backbone.folded",
     "backbone.tokens",
     "backbone.split",
@@ -40,8 +42,28 @@ ORDER = [
     "backbone.cache",
     "backbone.shelf",
     "backbone.online",
+    "backbone.ready",
     "backbone.preparing",
+    "distributed",
+    "heads",
+    "losses",
+    "methods.method",
+    "methods.simgcd",
+    "training.network",
+    "training.optim",
+    "training.checkpoint",
+    "training.predicting",
+    "training.engine",
+    "config",
     "evaluation",
+    "run",
+    "discovery",
+    "model",
+    "discovering",
+    "predicting",
+    "sorting",
+    "scoring",
+    "checkup",
     "cli",
 ]
 
@@ -56,7 +78,7 @@ def modules() -> list[tuple[str, ast.Module]]:
     found = []
     for path in sorted(SOURCE.rglob("*.py")):
         name = ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
-        if name not in ("__init__", "__main__", "data", "backbone"):
+        if name not in ("__init__", "__main__", "data", "backbone", "methods", "training"):
             found.append((name, ast.parse(path.read_text())))
     return found
 

@@ -9,8 +9,10 @@ __all__ = [
     "BenchmarkMissing",
     "BrokenImage",
     "CacheError",
+    "ConfigError",
     "DataError",
     "NewkindError",
+    "RunError",
     "WeightsError",
 ]
 
@@ -49,3 +51,11 @@ class WeightsError(NewkindError):
 
 class CacheError(NewkindError):
     """Cached tokens that cannot be trusted, or cannot be written."""
+
+
+class ConfigError(NewkindError):
+    """A setting that makes no sense, alone or beside the others."""
+
+
+class RunError(NewkindError):
+    """A run folder that cannot be read or must not be written."""

@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
+
+from newkind.cli import main
 
 
 def newkind(*arguments: str | Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -65,6 +69,9 @@ def test_a_name_that_is_not_utf8_is_shown_with_escapes(pile: Path) -> None:
         (["/no/such/folder"], "does not exist"),
         (["."], "holds no image"),
         (["cub:."], "images.txt"),
+        (["cub:~nosuch/zz"], "images.txt"),
+        ([""], "is empty"),
+        (["bad\udcff\x1b[31m"], "bad\\xff\\x1b[31m does not exist"),
         (["table.csv"], "expected file_name and label"),
     ],
 )
@@ -92,3 +99,50 @@ def test_what_cannot_be_discovered_is_said_and_exits_with_2(pile: Path, tmp_path
     assert done.returncode == 2
     assert "Every image is labelled" in done.stdout
     assert "unlabelled" in done.stdout
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_console_that_is_not_utf8(pile: Path, make_image, encoding: str) -> None:
+    make_image(pile / "鳥" / "1.jpg", seed=30)
+    done = newkind("inspect", pile, env={"PYTHONIOENCODING": encoding})
+    assert done.returncode == 0, done.stderr
+    assert "####" in done.stdout
+    assert "\\u9ce5" in done.stdout
+
+
+@pytest.mark.parametrize("flags", [["inspect"], ["inspect", "--json"], ["--help"]])
+def test_output_that_cannot_be_written(pile: Path, flags: list[str]) -> None:
+    command = [sys.executable, "-m", "newkind", *flags, *([pile] if "inspect" in flags else [])]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: Reading or writing failed: No space left on device.")
+    read, write = os.pipe()
+    os.close(read)  # as `| head` does
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_ctrl_c_is_one_word(pile: Path, monkeypatch, capsys) -> None:
+    def interrupt(_: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("newkind.data.opening.open_data", interrupt)
+    monkeypatch.setattr(sys, "argv", ["newkind", "inspect", str(pile)])
+    with pytest.raises(SystemExit) as ending:
+        main()
+    assert ending.value.code == 130
+    assert capsys.readouterr().err == "Stopped.\n"
+
+
+def test_what_pillow_finds_odd_is_not_shown(pile: Path) -> None:
+    odd = b"Exif\0\0MM\0\x2a\0\0\0\x08\xff\xff" + b"\x01" * 40
+    Image.new("RGB", (16, 16)).save(pile / "apple" / "odd.jpg", exif=odd)
+    done = newkind("inspect", pile)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_size_of_a_feature_row_is_told(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", features=np.eye(6), labels=[0, 0, 1, 1, -1, -1])
+    assert "6 feature rows of 6 numbers" in newkind("inspect", tmp_path / "x.npz").stdout

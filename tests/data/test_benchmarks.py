@@ -204,6 +204,12 @@ def test_a_missing_dataset_says_where_to_get_it(tmp_path: Path, name: str) -> No
     assert f"so that {tmp_path / benchmark.folders[0]} has {benchmark.pieces[0]}" in str(caught.value)
 
 
+@pytest.mark.parametrize("root", ["~nosuch/zz", "x" * 300, "a\0b"])
+def test_a_folder_that_cannot_be_is_missing(root: str) -> None:
+    with pytest.raises(BenchmarkMissing, match="is not in"):
+        load_benchmark("cub", root)
+
+
 def test_an_unknown_benchmark_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"'birds'.*cifar10, cifar100.*herbarium_19"):
         load_benchmark("birds", tmp_path)

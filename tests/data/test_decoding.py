@@ -107,7 +107,7 @@ def png_header(width: int, height: int) -> bytes:
         (b"just some text", "not an image"),
         (b"", "not an image"),
         (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n", "not an image"),  # would start Ghostscript
-        (png_header(30_000, 30_000), "too large"),
+        (png_header(30_000, 30_000), r"too large \(30000 x 30000 pixels"),
         (png_header(1, 1), "too small"),
         (png_header(64, 64), "broken"),
     ],
@@ -115,6 +115,17 @@ def png_header(width: int, height: int) -> bytes:
 def test_bad_files_are_refused_by_name(content: bytes, reason: str) -> None:
     with pytest.raises(BrokenImage, match=f"holiday.jpg: {reason}"):
         decode(content, name="holiday.jpg")
+
+
+def test_exif_that_cannot_be_written_back_is_broken(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112], exif[0x0106] = 6, 2
+    Image.fromarray(COLOUR).save(tmp_path / "x.jpg", exif=exif)
+    content = (tmp_path / "x.jpg").read_bytes()
+    # A whole number becomes a float: Pillow fails (struct.error) when it writes the EXIF without the rotation.
+    damaged = content.replace(struct.pack(">HH", 0x0106, 3), struct.pack(">HH", 0x0106, 11))
+    with pytest.raises(BrokenImage, match=r"x\.jpg: broken"):
+        decode(damaged, name="x.jpg")
 
 
 def test_truncated_jpeg_is_broken(tmp_path: Path) -> None:

@@ -60,9 +60,9 @@ def test_a_picture_on_its_side_counts_as_upright(tmp_path: Path) -> None:
 
 
 def test_similar_class_names(pile: Path) -> None:
-    for name in ("Apple", "app_le", "a pple"):
+    for name in ("Apple", "app_le", "a pple", "caf\u00e9", "cafe\u0301"):
         shutil.copytree(pile / "apple", pile / name)
-    assert look(pile).similar_names == (("Apple", "a pple", "app_le", "apple"),)
+    assert look(pile).similar_names == (("Apple", "a pple", "app_le", "apple"), ("cafe\u0301", "caf\u00e9"))
 
 
 def test_obstacles(pile: Path) -> None:

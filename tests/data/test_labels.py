@@ -17,7 +17,18 @@ def test_numbers_sort_by_value() -> None:
     assert encoded.indices.tolist() == [2, 1, 0, 2, 1]
 
 
-@pytest.mark.parametrize("bad", [0.5, True, -2, [1]])
+def test_long_numbers_sort_by_value() -> None:
+    assert encode_labels(["9" * 5000, "10", "9", "010"]).class_names == ("9", "010", "10", "9" * 5000)
+
+
+NO_NUMBERS = [0.5, np.float32(0.5), np.inf, -np.inf, True, np.bool_(True), -2, np.int8(-128), 1j, np.complex128(1)]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [*NO_NUMBERS, 10**5000, -(10**5000), [1], np.zeros(2), b"a", {"a": 1}],
+    ids=lambda bad: type(bad).__name__,
+)
 def test_what_is_no_label(bad: object) -> None:
     with pytest.raises(DataError):
         encode_labels([bad])

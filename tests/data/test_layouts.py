@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,6 +52,10 @@ def edit(path: Path, line: int, text: str | None) -> None:
             "2 201",
             r"image_class_labels\.txt, line 2: expected a class number from 1 to 200, got '201'",
         ),
+        pytest.param(
+            *("image_class_labels.txt", 2, "2 " + "9" * 5000, r"image_class_labels\.txt, line 2: .* got '999"),
+            id="long",
+        ),
         ("image_class_labels.txt", 2, "2 0", r"image_class_labels\.txt, line 2: .* got '0'"),
         ("image_class_labels.txt", 2, "2 ²", r"image_class_labels\.txt, line 2: .* got '²'"),
         ("image_class_labels.txt", 2, None, r"image_class_labels\.txt: no line for image '2'"),
@@ -96,6 +101,13 @@ def test_missing_pieces_are_named(tmp_path: Path) -> None:
     (tmp_path / "classes.txt").write_bytes(b"1 \xff\n")
     with pytest.raises(DataError, match=r"classes\.txt: byte 2 is not UTF-8"):
         load_benchmark("cub", tmp_path)
+
+
+def test_a_list_that_is_a_pipe_is_refused(cub: Path) -> None:
+    (cub / "classes.txt").unlink()
+    os.mkfifo(cub / "classes.txt")
+    with pytest.raises(DataError, match=r"classes\.txt is not a regular file"):
+        load_benchmark("cub", cub)
 
 
 def test_an_image_that_is_listed_twice_is_refused(cub: Path) -> None:

@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,7 @@ def test_missing_and_repeated_files_are_set_aside(images: Path) -> None:
         ("name,class\nimg/0.jpg,a\n", "the columns name, class"),
         ("file_name,label\nimg/0.jpg,a,b\n", "line 2: 3 cells, but the header has 2"),
         ('file_name,label\n"img/0.jpg,a\n', "not a readable CSV"),
+        ("file_name,label,truth\nimg/0.jpg,,a\nimg/0.jpg,,b\n", "two truths, 'a' in line 2 and 'b' in line 3"),
     ],
 )
 def test_bad_tables(images: Path, text: str, message: str) -> None:
@@ -86,7 +88,57 @@ def test_bad_tables(images: Path, text: str, message: str) -> None:
         read_table(write(images, text))
 
 
-def test_bad_json_lines(images: Path) -> None:
-    for text in ("not json\n", "[1]\n", '{"label": "a"}\n'):
-        with pytest.raises(DataError, match="line 1: expected a JSON object"):
-            read_table(write(images, text, "t.jsonl"))
+@pytest.mark.parametrize(
+    "line",
+    [
+        "not json",
+        "[1]",
+        "null",
+        '"file_name"',
+        '{"label": "a"}',
+        '{"file_name": {"a": 1}}',
+        pytest.param("[" * 100_000, id="deep"),
+    ],
+)
+def test_bad_json_lines(images: Path, line: str) -> None:
+    with pytest.raises(DataError, match="line 1: expected a JSON object with file_name, a string"):
+        read_table(write(images, line + "\n", "t.jsonl"))
+
+
+@pytest.mark.parametrize("column", ["label", "truth"])
+@pytest.mark.parametrize("value", ["true", "NaN", "Infinity", "1e999", "0.5", "-7", '["a"]', '{"a": 1}', "9" * 50])
+def test_what_is_no_label_in_json(images: Path, column: str, value: str) -> None:
+    text = f'{{"file_name": "img/0.jpg"}}\n{{"file_name": "img/1.jpg", "{column}": {value}}}\n'
+    with pytest.raises(DataError, match=r"t\.jsonl, line 2: A (numeric )?label"):
+        read_table(write(images, text, "t.jsonl"))
+
+
+def test_numbers_in_json(images: Path) -> None:
+    values = ["1", "1.0", '"1"', "-1"]  # pandas writes 1.0 where a column also has empty cells
+    rows = [f'{{"file_name": "img/{i}.jpg", "label": {value}}}' for i, value in enumerate(values)]
+    catalog = read_table(write(images, "\n".join(rows), "t.jsonl")).catalog
+    assert (catalog.class_names, catalog.labels.tolist()) == (("1",), [0, 0, 0, -1])
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
+def test_utf16_is_named(images: Path, encoding: str, name: str) -> None:
+    with pytest.raises(DataError, match="saved as UTF-16; save it as UTF-8"):
+        read_table(write(images, "file_name,label\nimg/0.jpg,a\n", name, encoding=encoding))
+
+
+def test_what_is_not_a_regular_file_is_set_aside(images: Path) -> None:
+    os.mkfifo(images / "pipe.jpg")
+    (images / "zero.jpg").symlink_to("/dev/zero")
+    path = write(images, "file_name,label\nimg/0.jpg,a\npipe.jpg,a\nzero.jpg,a\nimg,a\n")
+    collection = read_table(path)
+    assert list(collection.catalog.items.names) == ["img/0.jpg"]
+    assert {item.reason.partition(", but ")[2] for item in collection.set_aside} == {"it is not a regular file"}
+
+
+def test_names_that_no_file_can_have_are_set_aside(images: Path) -> None:
+    names = ["a\0b.jpg", "a\0b/0.jpg", "\ud800.jpg", "\ud800/0.jpg", "y" * 5000 + "/0.jpg", "img/0.jpg"]
+    path = write(images, "\n".join(json.dumps({"file_name": name, "label": "\ud800"}) for name in names), "t.jsonl")
+    collection = read_table(path)
+    assert [item.name for item in collection.set_aside] == names[:-1]
+    assert collection.catalog.class_names == ("\ud800",)

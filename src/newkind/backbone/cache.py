@@ -24,7 +24,7 @@ from torch import Tensor
 
 from newkind.backbone.split import Trunk
 from newkind.backbone.store import DIGEST_BYTES, RecordLayout, TokenStore
-from newkind.backbone.tokens import Tokens
+from newkind.backbone.tokens import EVERY_ROW, Tokens
 from newkind.data.catalog import Collection, Features, FileImages, Images, SetAside
 from newkind.data.loading import map_ahead, n_cpus
 from newkind.data.names import printable
@@ -243,15 +243,25 @@ class TokenCache:
         """(N,): images that have tokens."""
         return self.slots >= 0
 
+    def content_hash(self) -> bytes:
+        """Of what the cache holds for these images: their contents and everything their tokens depend on."""
+        meta = (self.store.folder / "meta.json").read_bytes()
+        return hashlib.sha256(meta + self.store.digests(self.slots)).digest()
+
     def training_batches(
-        self, batches: Iterator[NDArray[np.int64]], *, n_views: int, seed: tuple[int, ...]
+        self,
+        batches: Iterator[NDArray[np.int64]],
+        *,
+        n_views: int,
+        seed: tuple[int, ...],
+        rows: slice = EVERY_ROW,
     ) -> Iterator[Tokens]:
         """For each batch of image numbers (B,), `n_views` different views of each: Tokens of (n_views * B), view by view."""
         for step, batch in enumerate(batches):
             rng = np.random.default_rng((*seed, step))
             order = rng.random((len(batch), self.store.layout.n_views)).argsort(axis=1)  # (B, V): a permutation a row
             chosen = 1 + order[:, np.arange(n_views) % self.store.layout.n_views]  # (B, n_views)
-            yield self.store.read(np.tile(self.slots[batch], n_views), chosen.T.reshape(-1))
+            yield self.store.read(np.tile(self.slots[batch[rows]], n_views), chosen[rows].T.reshape(-1))
 
     def evaluation_batches(self, batches: Iterator[NDArray[np.int64]]) -> Iterator[Tokens]:
         """The evaluation view of each image of a batch: Tokens of (B)."""

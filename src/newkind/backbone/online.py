@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from newkind.backbone.split import Trunk
-from newkind.backbone.tokens import Tokens
+from newkind.backbone.tokens import EVERY_ROW, Tokens
 from newkind.data.catalog import Images, SetAside
 from newkind.data.inspection import look_at
 from newkind.data.loading import map_ahead, n_cpus
@@ -35,7 +35,12 @@ class OnlineTokens:
         self.set_aside = tuple(SetAside(images.names[i], error) for i, error in errors.items())
 
     def training_batches(
-        self, batches: Iterator[NDArray[np.int64]], *, n_views: int, seed: tuple[int, ...]
+        self,
+        batches: Iterator[NDArray[np.int64]],
+        *,
+        n_views: int,
+        seed: tuple[int, ...],
+        rows: slice = EVERY_ROW,
     ) -> Iterator[Tokens]:
         """For each batch of image numbers (B,), `n_views` fresh views of each: Tokens of (n_views * B), view by view."""
 
@@ -45,7 +50,7 @@ class OnlineTokens:
             rng = np.random.default_rng((*seed, step, position))
             return torch.stack([random_view(resized, self.recipe, rng) for _ in range(n_views)])
 
-        yield from self._through_trunk(batches, views_of)
+        yield from self._through_trunk(batches, views_of, rows)
 
     def evaluation_batches(self, batches: Iterator[NDArray[np.int64]]) -> Iterator[Tokens]:
         """The evaluation view of each image of a batch: Tokens of (B)."""
@@ -53,18 +58,19 @@ class OnlineTokens:
         def view_of(item: tuple[int, int, int]) -> Tensor:
             return evaluation_view(resize_for_views(self.images.open(item[2]), self.recipe), self.recipe)[None]
 
-        yield from self._through_trunk(batches, view_of)
+        yield from self._through_trunk(batches, view_of, EVERY_ROW)
 
     def _through_trunk(
-        self, batches: Iterator[NDArray[np.int64]], views_of: Callable[[tuple[int, int, int]], Tensor]
+        self, batches: Iterator[NDArray[np.int64]], views_of: Callable[[tuple[int, int, int]], Tensor], rows: slice
     ) -> Iterator[Tokens]:
         """`views_of` gets (step, position in the batch, image number) in a decoding thread."""
         sizes: list[int] = []
 
         def items() -> Iterator[tuple[int, int, int]]:
             for step, batch in enumerate(batches):
-                sizes.append(len(batch))
-                yield from ((step, position, int(index)) for position, index in enumerate(batch))
+                wanted = list(enumerate(batch))[rows]
+                sizes.append(len(wanted))
+                yield from ((step, position, int(index)) for position, index in wanted)
 
         decoded = map_ahead(views_of, items(), n_threads=n_cpus(), ahead=64)
         group: list[Tensor] = []

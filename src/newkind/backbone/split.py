@@ -25,7 +25,7 @@ class SplitBackbone(NamedTuple):
     tuned: TunedBlocks
 
 
-def build_vit(name: str, *, image_size: int) -> nn.Module:
+def build_vit(name: str, *, image_size: int) -> Any:
     """The named timm ViT with random weights, ready to be loaded and split, for square images of `image_size`."""
     if not timm.is_model(name):
         close = timm.list_models(f"*{name.split('.')[0].split('_')[0]}*dino*")[:5]
@@ -34,7 +34,7 @@ def build_vit(name: str, *, image_size: int) -> nn.Module:
             fix=f"Names look like {', '.join(close) or 'vit_base_patch16_224.dino'}.",
         )
     try:
-        model: nn.Module = timm.create_model(name, pretrained=False, num_classes=0, img_size=image_size)
+        model = timm.create_model(name, pretrained=False, num_classes=0, img_size=image_size)
     except (TypeError, AssertionError, RuntimeError) as error:
         raise BackboneError(f"{name} cannot be built for images of {image_size} pixels ({error}).") from None
     if reason := why_not_splittable(model, image_size):

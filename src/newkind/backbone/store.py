@@ -114,6 +114,11 @@ class TokenStore:
         """Where an image's record is; None if it is not here."""
         return self._slots.get(digest)
 
+    def digests(self, slots: NDArray[np.int64]) -> bytes:
+        """The digests of these records, one after the other; zeros for a slot of -1."""
+        by_slot = [*self._slots, bytes(DIGEST_BYTES)]
+        return b"".join(by_slot[slot] for slot in slots.tolist())
+
     def append(self, digests: list[bytes], tokens: Tokens) -> None:
         """Adds one record a digest. After this returns, the records survive the process and the machine."""
         records = self.layout.pack(tokens)

@@ -11,7 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["TokenSource", "Tokens", "join_tokens"]
+__all__ = ["EVERY_ROW", "TokenSource", "Tokens", "join_tokens"]
+
+EVERY_ROW = slice(None)
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,18 @@ class TokenSource(Protocol):
         ...
 
     def training_batches(
-        self, batches: Iterator[NDArray[np.int64]], *, n_views: int, seed: tuple[int, ...]
+        self,
+        batches: Iterator[NDArray[np.int64]],
+        *,
+        n_views: int,
+        seed: tuple[int, ...],
+        rows: slice = EVERY_ROW,
     ) -> Iterator[Tokens]:
-        """For each batch of image numbers (B,), random views: Tokens of (n_views * B), view by view."""
+        """For each batch of image numbers (B,), random views: Tokens of (n_views * B), view by view.
+
+        `rows` are the rows of each batch that are wanted; what is drawn for them does not depend on it, so that several
+        processes with a part each see what one process with all of it would.
+        """
         ...
 
     def evaluation_batches(self, batches: Iterator[NDArray[np.int64]]) -> Iterator[Tokens]:

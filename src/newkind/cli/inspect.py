@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -47,10 +47,10 @@ def inspect(
         print(json.dumps(seen.to_dict(), indent=2))
     else:
         show(Console(highlight=False), seen, show_all=show_all)
-        layout = recognise(Path(data)) if Path(data).is_dir() else None
+        layout = recognise(data) if os.path.isdir(os.path.expanduser(data)) else None
         if layout:
             Console().print(
-                f"[dim]This looks like the {layout} benchmark; with its published split: newkind inspect {layout}:{data}"
+                f"[dim]This looks like the {layout} benchmark; with its published split: newkind inspect {layout}:{_safe(data)}"
             )
     if seen.obstacles:
         raise typer.Exit(2)
@@ -77,7 +77,7 @@ def _show_overview(console: Console, seen: Inspection) -> None:
     table.add_column(style="bold")
     table.add_column()
     rate = f"{seen.n_items / seen.seconds:,.0f} a second" if seen.seconds else ""
-    what = f"feature rows of {seen.n_features} numbers" if seen.n_features else "images"
+    what = f"feature rows of {seen.n_features} numbers" if seen.n_features is not None else "images"
     table.add_row("Data", _safe(seen.origin))
     table.add_row("Read", f"{seen.n_items:,} {what} in {seen.seconds:.1f} s ({rate})")
     counts = sorted(seen.classes.values())
@@ -105,6 +105,7 @@ def _show_classes(console: Console, seen: Inspection, *, show_all: bool) -> None
     if len(rows) > MANY_CLASSES and not show_all:
         shown = rows[: MANY_CLASSES // 2] + rows[-MANY_CLASSES // 2 :]
     largest = max(rows[0][1], 1)
+    block, sliver = "█▏" if console.encoding.startswith("utf") else "#|"
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", title_justify="left")
     table.add_column("Known class", overflow="fold", max_width=48)
     table.add_column("Labelled", justify="right")
@@ -112,7 +113,7 @@ def _show_classes(console: Console, seen: Inspection, *, show_all: bool) -> None
     for i, (name, count) in enumerate(shown):
         if len(shown) < len(rows) and i == MANY_CLASSES // 2:
             table.add_row(f"[dim]... {len(rows) - len(shown):,} more (--all shows them)[/]", "", "")
-        table.add_row(_safe(name), f"{count:,}", f"[blue]{'█' * round(24 * count / largest) or '▏'}[/]")
+        table.add_row(_safe(name), f"{count:,}", f"[blue]{block * round(24 * count / largest) or sliver}[/]")
     console.print()
     console.print(table)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,6 @@ from newkind.data.splits import class_split, divide
 from newkind.errors import BenchmarkMissing, DataError
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Mapping
 
 __all__ = ["BENCHMARKS", "Benchmark", "departures", "load_benchmark", "recognise"]
@@ -162,7 +162,7 @@ def load_benchmark(name: str, root: str | os.PathLike[str]) -> Collection:
     if name not in BENCHMARKS:
         raise DataError(f"Unknown benchmark '{name}'; expected one of {', '.join(BENCHMARKS)}.")
     benchmark = BENCHMARKS[name]
-    folder = _locate(benchmark, Path(root).expanduser())
+    folder = _locate(benchmark, Path(os.path.expanduser(root)))
     listing = benchmark.read(folder)
     split = class_split(name)
     _require_images_of(split.classes, listing, folder)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from newkind.data.decoding import decode, to_rgb
+from newkind.data.decoding import MIN_SIDE, decode, to_rgb
 from newkind.data.names import Names
 from newkind.errors import BrokenImage, DataError
 
@@ -61,12 +63,20 @@ class FileImages:
 
     def content(self, index: int) -> bytes:
         try:
-            return self.path(index).read_bytes()
+            with open(self.path(index), "rb", opener=_open_without_waiting) as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise BrokenImage(f"{self.names[index]}: not a regular file.")
+                return file.read()
         except OSError as error:
             raise BrokenImage(f"{self.names[index]}: cannot be read ({error.strerror}).") from None
 
     def open(self, index: int) -> Image.Image:
         return decode(self.content(index), name=self.names[index])
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """A pipe is opened at once, even if nobody ever writes to it."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # Windows has neither
 
 
 @dataclass(frozen=True)
@@ -82,6 +92,10 @@ class ArrayImages:
             raise DataError(
                 f"Image arrays are uint8 of shape (N, H, W), (N, H, W, 3) or (N, H, W, 4); got {dtype} {shape}.",
                 fix="For (N, 3, H, W) use images.transpose(0, 2, 3, 1); for values in 0-1 use (images * 255).astype('uint8').",
+            )
+        if min(shape[1:3]) < MIN_SIDE:
+            raise DataError(
+                f"Images of at least {MIN_SIDE} x {MIN_SIDE} pixels are needed; got an array of shape {shape}."
             )
 
     def __len__(self) -> int:
@@ -128,9 +142,9 @@ class Features:
     names: Sequence[str]
 
     def __post_init__(self) -> None:
-        if self.values.ndim != 2 or not np.issubdtype(self.values.dtype, np.floating):
+        if self.values.ndim != 2 or self.values.shape[1] == 0 or not np.issubdtype(self.values.dtype, np.floating):
             raise DataError(
-                f"Features are a floating-point array of shape (N, d); got {self.values.dtype} {self.values.shape}."
+                f"Features are a floating-point array of shape (N, d), d at least 1; got {self.values.dtype} {self.values.shape}."
             )
         for start in range(0, len(self.values), 65536):
             bad = np.flatnonzero(~np.isfinite(self.values[start : start + 65536]).all(axis=1))

@@ -7,6 +7,8 @@ its plug-ins), and an image that would fill the memory is refused by its header,
 from __future__ import annotations
 
 import io
+import struct
+import zlib
 from typing import Any
 
 import numpy as np
@@ -15,12 +17,29 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from newkind.errors import BrokenImage
 
-__all__ = ["IMAGE_SUFFIXES", "MAX_PIXELS", "MIN_SIDE", "decode", "open_checked", "to_rgb"]
+__all__ = ["IMAGE_SUFFIXES", "MAX_PIXELS", "MIN_SIDE", "PILLOW_ERRORS", "decode", "open_checked", "to_rgb"]
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif"})
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "DIB", "TIFF", "GIF")
+PILLOW_ERRORS = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
+"""What damaged files make Pillow raise; its documentation promises nothing."""
 MAX_PIXELS = 178_956_970
-"""Twice Pillow's own warning threshold: where Pillow itself refuses. A 100-megapixel camera or scanner passes."""
+"""Twice Pillow's own warning threshold: where Pillow itself would refuse. A 100-megapixel camera or scanner passes."""
+# Pillow's own limit warns, or raises before the size can be told; `open_checked` has the size and refuses by it.
+Image.MAX_IMAGE_PIXELS = None
 MIN_SIDE = 4
 """A picture with fewer pixels on its shorter side shows nothing (the smallest set in use has 8)."""
 
@@ -31,9 +50,7 @@ def open_checked(content: bytes, *, name: str) -> Image.Image:
         image = Image.open(io.BytesIO(content), formats=FORMATS)
     except UnidentifiedImageError:
         raise BrokenImage(f"{name}: not an image, or of a kind that is not read here.") from None
-    except Image.DecompressionBombError as error:
-        raise BrokenImage(f"{name}: too large ({error}).") from None
-    except (OSError, ValueError, SyntaxError, EOFError) as error:
+    except PILLOW_ERRORS as error:
         raise BrokenImage(f"{name}: cannot be opened ({error}).") from None
     width, height = image.size
     if width * height > MAX_PIXELS:
@@ -53,7 +70,7 @@ def decode(content: bytes, *, name: str) -> Image.Image:
         try:
             image.load()
             return to_rgb(ImageOps.exif_transpose(image))
-        except (OSError, ValueError, SyntaxError, EOFError, IndexError, MemoryError) as error:
+        except PILLOW_ERRORS as error:
             raise BrokenImage(f"{name}: broken ({error}).") from None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,7 @@ import numpy as np
 from PIL import ImageOps
 
 from newkind.data.catalog import Catalog, Collection, Features, FileImages, Images, SetAside, find_obstacles
-from newkind.data.decoding import open_checked, to_rgb
+from newkind.data.decoding import PILLOW_ERRORS, open_checked, to_rgb
 from newkind.data.names import printable
 from newkind.errors import BrokenImage
 
@@ -148,7 +149,7 @@ def look_at(images: Images, index: int) -> Look:
         return Look(width, height, kind, digest)
     except BrokenImage as error:
         return Look(error=error.what.removeprefix(f"{images.names[index]}: ").removesuffix("."))
-    except (OSError, ValueError, SyntaxError, EOFError, IndexError, MemoryError) as error:
+    except PILLOW_ERRORS as error:
         return Look(error=f"broken ({error})")
 
 
@@ -183,10 +184,11 @@ def _find_duplicates(catalog: Catalog, looks: Sequence[Look]) -> tuple[Duplicate
 
 
 def _similar(names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Names that differ only in case, spaces, hyphens or underscores."""
+    """Names that differ only in case, spaces, hyphens, underscores or the way their characters are composed."""
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for name in names:
-        groups["".join(name.casefold().replace("_", " ").replace("-", " ").split())].append(name)
+        plain = unicodedata.normalize("NFKC", name).casefold()
+        groups["".join(plain.replace("_", " ").replace("-", " ").split())].append(name)
     return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 from newkind.data.catalog import Truth
 from newkind.errors import DataError
 
-__all__ = ["Labels", "encode_labels", "encode_truth"]
+__all__ = ["Labels", "encode_labels", "encode_truth", "label_name"]
+
+TOO_LARGE = 10**20
 
 
 @dataclass(frozen=True)
@@ -25,10 +28,10 @@ class Labels:
 
 def encode_labels(labels: Iterable[Any], *, first: Sequence[str] = ()) -> Labels:
     """The classes that `first` names, then the others in sorted order (by value if all are whole numbers)."""
-    values = [_name(value) for value in labels]
+    values = [label_name(value) for value in labels]
     rest = {value for value in values if value is not None}.difference(first)
-    numeric = all(name.isdecimal() for name in rest)
-    names = (*first, *sorted(rest, key=(lambda name: (int(name), name)) if numeric else None))
+    numeric = all(name.isascii() and name.isdecimal() for name in rest)
+    names = (*first, *sorted(rest, key=_size if numeric else None))
     index: dict[str | None, int] = {None: -1} | {name: i for i, name in enumerate(names)}
     return Labels(np.fromiter((index[value] for value in values), dtype=np.int32, count=len(values)), names)
 
@@ -54,14 +57,24 @@ def encode_truth(truth: Iterable[Any], given: Labels) -> Truth:
     )
 
 
-def _name(value: Any) -> str | None:
+def _size(digits: str) -> tuple[int, str, str]:
+    """Sorts numbers by value without computing it: Python refuses to convert more than 4,300 digits."""
+    significant = digits.lstrip("0")
+    return len(significant), significant, digits
+
+
+def label_name(value: Any) -> str | None:
     """The class name, or None for unlabelled."""
     if isinstance(value, str):
         return None if value.strip() in ("", "-1") else value
     if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
         return None
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number) or value != int(value):
-        raise DataError(f"A label is a name or a whole number; got {value!r}.")
-    if value < -1:
-        raise DataError(f"A numeric label is 0 or larger, or -1 for unlabelled; got {value}.")
-    return None if value == -1 else str(int(value))
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_integer and not (isinstance(value, float | np.floating) and float(value).is_integer()):
+        raise DataError(f"A label is a name or a whole number; got {reprlib.repr(value)}.")
+    number = int(value)
+    if abs(number) >= TOO_LARGE:
+        raise DataError("A numeric label has more than 20 digits.", fix="Give it as a string.")
+    if number < -1:
+        raise DataError(f"A numeric label is 0 or larger, or -1 for unlabelled; got {number}.")
+    return None if number == -1 else str(number)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import reprlib
 import struct
 import zlib
 from contextlib import contextmanager
@@ -205,6 +206,8 @@ def _entries(folder: Path) -> frozenset[str]:
 def _by_key(path: Path) -> dict[str, Row]:
     """The rows of a list file in its order, by their first field. Lines without two fields and repeated keys are errors."""
     try:
+        if path.exists() and not path.is_file():  # reading a pipe would wait for ever
+            raise DataError(f"{path} is not a regular file.", fix="Unpack the dataset again.")
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror}).", fix="Unpack the dataset again.") from None
@@ -241,8 +244,9 @@ def _cub_class_names(path: Path, n_classes: int) -> tuple[str, ...]:
 def _class_number(value: object, n_classes: int, place: str) -> int:
     """A 1-based class number."""
     text = str(value)
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= n_classes):
-        raise DataError(f"{place}: expected a class number from 1 to {n_classes}, got {text!r}.")
+    # The length comes first: Python refuses to convert more than 4,300 digits.
+    if not (len(text) <= 9 and text.isascii() and text.isdigit() and 1 <= int(text) <= n_classes):
+        raise DataError(f"{place}: expected a class number from 1 to {n_classes}, got {reprlib.repr(text)}.")
     return int(text)
 
 

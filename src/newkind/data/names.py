@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from typing import overload
 
@@ -17,13 +16,13 @@ class Names(Sequence[str]):
 
     A list of a million `str` takes twice the memory, and forked data-loading workers copy it page by page
     because reading a Python object writes its reference count; this buffer is shared as it is.
-    File names that are not UTF-8 survive (they are kept as the bytes that the file system has).
+    Any string survives, also the surrogates that stand for bytes of a file name that is not UTF-8.
     """
 
     __slots__ = ("_buffer", "_offsets")
 
     def __init__(self, names: Iterable[str]) -> None:
-        encoded = [os.fsencode(name) for name in names]
+        encoded = [name.encode("utf-8", "surrogatepass") for name in names]
         self._offsets: NDArray[np.int64] = np.zeros(len(encoded) + 1, dtype=np.int64)
         np.cumsum(np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded)), out=self._offsets[1:])
         self._buffer = b"".join(encoded)
@@ -42,7 +41,7 @@ class Names(Sequence[str]):
             index += len(self)
         if not 0 <= index < len(self):
             raise IndexError(f"name {index} of {len(self)}")
-        return os.fsdecode(self._buffer[self._offsets[index] : self._offsets[index + 1]])
+        return self._buffer[self._offsets[index] : self._offsets[index + 1]].decode("utf-8", "surrogatepass")
 
     def take(self, indices: NDArray[np.integer]) -> Names:
         """The names at `indices`, in that order."""
@@ -62,5 +61,10 @@ class Names(Sequence[str]):
 
 def printable(name: str) -> str:
     """`name` with bytes that are not UTF-8, and control characters, written as escapes: safe to print anywhere."""
-    text = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return "".join(c if c.isprintable() else _escape(c) for c in name)
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    # Python reads a byte that is not UTF-8 as the surrogate 0xDC00 + byte.
+    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else character.encode("unicode_escape").decode()

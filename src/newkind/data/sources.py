@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,14 @@ from numpy.typing import NDArray
 
 from newkind.data.catalog import ArrayImages, Catalog, Collection, DatasetImages, Features, FileImages, Images, SetAside
 from newkind.data.decoding import IMAGE_SUFFIXES
-from newkind.data.labels import encode_labels, encode_truth
+from newkind.data.labels import encode_labels, encode_truth, label_name
 from newkind.data.names import Names, printable
 from newkind.errors import DataError
 
 __all__ = ["from_arrays", "from_features", "from_torchvision", "read_folder", "read_npz"]
 
 UNLABELLED_FOLDERS = frozenset({"unlabelled", "unlabeled", "unknown", "_"})
+LISTS = ("labels", "truth", "names", "class_names")
 SYSTEM_FILES = frozenset({"thumbs.db", "desktop.ini", "icon\r"})
 
 
@@ -51,7 +54,7 @@ def read_folder(root: Path) -> Collection:
         catalog=Catalog(
             items=FileImages(root, Names(names)), labels=np.array(label_of, dtype=np.int32), class_names=tuple(classes)
         ),
-        set_aside=tuple(walk.set_aside),
+        set_aside=tuple(SetAside(name, reason) for name, reason in walk.left_out.items()),
         origin=str(root),
     )
 
@@ -61,10 +64,15 @@ class _Walk:
 
     def __init__(self, root: Path) -> None:
         self.prefix = len(os.path.join(root, ""))
-        self.set_aside: list[SetAside] = []
+        self.above: set[tuple[int, int]] = set()
+        real = Path(os.path.realpath(root))
+        for folder in (real, *real.parents):
+            with suppress(OSError):
+                self.above.add(_identity(folder))
+        self.left_out: dict[str, str] = {}
 
     def leave_out(self, path: str, reason: str) -> None:
-        self.set_aside.append(SetAside(path[self.prefix :], reason))
+        self.left_out.setdefault(path[self.prefix :], reason)
 
     def entries(self, folder: str | Path) -> list[os.DirEntry[str]]:
         try:
@@ -86,33 +94,51 @@ class _Walk:
         """Whether to take this file; otherwise it is left out, with the reason."""
         suffix = os.path.splitext(entry.name)[1].lower()
         try:
-            if suffix in IMAGE_SUFFIXES and entry.is_file():
+            if not entry.is_file():
+                reason = "not a regular file" if os.path.exists(entry.path) else "a broken link"
+            elif suffix in IMAGE_SUFFIXES:
                 return True
-            reason = "a broken link" if entry.is_symlink() else f"not an image file ({suffix or 'no suffix'})"
+            else:
+                reason = f"not an image file ({suffix or 'no suffix'})"
         except OSError as error:
             reason = f"cannot be read ({error.strerror})"
         self.leave_out(entry.path, reason)
         return False
 
     def images(self, folder: str) -> Iterator[str]:
-        """Paths, relative to the root, of all images below `folder`."""
-        pending: list[tuple[str, tuple[tuple[int, int], ...]]] = [(folder, (_identity(folder),))]
+        """Paths, relative to the root, of all images below `folder`; each real folder is read once."""
+        seen: set[tuple[int, int]] = set()
+        pending = [folder]
         while pending:
-            path, ancestors = pending.pop()
+            path = pending.pop()
+            if not self.is_new(path, seen):
+                continue
             below = []
             for entry in self.entries(path):
                 if self.is_folder(entry):
-                    identity = _identity(entry.path)
-                    if identity in ancestors:
-                        self.leave_out(entry.path, "a link that leads back to a folder above it")
-                    else:
-                        below.append((entry.path, (*ancestors, identity)))
+                    below.append(entry.path)
                 elif self.is_image(entry):
                     yield entry.path[self.prefix :]
             pending += reversed(below)
 
+    def is_new(self, folder: str, seen: set[tuple[int, int]]) -> bool:
+        """Whether to read this folder, which is then `seen`; otherwise it is left out, with the reason."""
+        try:
+            identity = _identity(folder)
+        except OSError as error:
+            self.leave_out(folder, f"a folder that cannot be read ({error.strerror})")
+            return False
+        if identity in self.above:
+            self.leave_out(folder, "a link that leads back to a folder above it")
+        elif identity in seen:
+            self.leave_out(folder, "a folder that was read already under another name")
+        else:
+            seen.add(identity)
+            return True
+        return False
 
-def _identity(folder: str) -> tuple[int, int]:
+
+def _identity(folder: str | Path) -> tuple[int, int]:
     status = os.stat(folder)
     return status.st_dev, status.st_ino
 
@@ -175,16 +201,16 @@ def from_torchvision(dataset: Any, *, is_labelled: NDArray[np.bool_] | None = No
 
 def read_npz(path: Path) -> Collection:
     """An .npz with `images` or `features`, `labels`, and optionally `truth`, `class_names`, `names`. No pickle."""
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            held = {key: archive[key] for key in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path} cannot be read as an .npz file without pickled objects ({error}).") from None
+    held = _arrays_in(path)
     kinds = [key for key in ("images", "features") if key in held]
     if len(kinds) != 1 or "labels" not in held:
-        raise DataError(
-            f"{path} holds {', '.join(sorted(held)) or 'nothing'}; expected 'labels' and one of 'images', 'features'."
-        )
+        names = ", ".join(map(printable, sorted(held)))
+        raise DataError(f"{path} holds {names or 'nothing'}; expected 'labels' and one of 'images', 'features'.")
+    for key, array in held.items():
+        if key in LISTS and array.ndim != 1:
+            raise DataError(f"{path}: '{key}' has the shape {array.shape}; expected one dimension.")
+        if key in kinds and array.ndim == 0:
+            raise DataError(f"{path}: '{key}' is a single number; expected an array with one row an item.")
     build = from_arrays if kinds == ["images"] else from_features
     return build(
         held[kinds[0]],
@@ -196,6 +222,21 @@ def read_npz(path: Path) -> Collection:
     )
 
 
+def _arrays_in(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise ValueError("it holds one array without a name: save it with np.savez")
+        with archive:
+            held = {key: archive[key] for key in archive.files}
+    except (OSError, ValueError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
+        raise DataError(f"{path} cannot be read as an .npz file without pickled objects ({error}).") from None
+    for key, array in held.items():
+        if not isinstance(array, np.ndarray):
+            raise DataError(f"{path}: '{printable(key)}' is not an array.", fix="Save it with np.savez.")
+    return held
+
+
 def _in_memory(
     items: Images | Features,
     labels: Iterable[Any],
@@ -203,26 +244,24 @@ def _in_memory(
     class_names: Sequence[str],
     origin: str,
 ) -> Collection:
-    given = encode_labels(_named(labels, class_names))
+    given = encode_labels(_named(label, class_names) for label in labels)
     if len(given.indices) != len(items):
         raise DataError(f"{len(items)} items but {len(given.indices)} labels; expected one label an item.")
     return Collection(
         catalog=Catalog(items=items, labels=given.indices, class_names=given.class_names),
-        truth=None if truth is None else encode_truth(_named(truth, class_names), given),
+        truth=None if truth is None else encode_truth((_named(label, class_names) for label in truth), given),
         origin=origin,
     )
 
 
-def _named(labels: Iterable[Any], class_names: Sequence[str]) -> Iterable[Any]:
-    """Integer labels by the names they stand for, where names were given."""
-    if not class_names:
-        return labels
-    try:
-        return [
-            label if isinstance(label, str) else class_names[int(label)] if label >= 0 else None for label in labels
-        ]
-    except IndexError:
-        raise DataError(f"A label is larger than the {len(class_names)} class names that were given.") from None
+def _named(label: Any, class_names: Sequence[str]) -> str | None:
+    """The class name, or None for unlabelled; of a number, the name that it stands for, where names were given."""
+    name = label_name(label)
+    if name is None or isinstance(label, str) or not class_names:
+        return name
+    if int(name) >= len(class_names):
+        raise DataError(f"The label {name} has no name: {len(class_names)} class names were given.")
+    return class_names[int(name)]
 
 
 def _names_of(rows: Any, names: Sequence[str] | None) -> Sequence[str]:

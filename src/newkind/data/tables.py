@@ -6,14 +6,17 @@ This is the imagefolder convention of Hugging Face datasets (`metadata.csv` or `
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TextIO
 
 from newkind.data.catalog import Catalog, Collection, FileImages, SetAside
-from newkind.data.labels import encode_labels, encode_truth
+from newkind.data.labels import encode_labels, encode_truth, label_name
 from newkind.data.names import Names, printable
 from newkind.errors import DataError
 
@@ -28,7 +31,9 @@ class _Row:
     line: int
     file: str
     label: str
+    """'' is unlabelled."""
     truth: str | None
+    """None if the table has no truth; '' if it is not known."""
 
 
 def read_table(path: Path) -> Collection:
@@ -36,7 +41,7 @@ def read_table(path: Path) -> Collection:
     rows = _read_json_lines(path) if path.suffix.lower() == ".jsonl" else _read_csv(path)
     seen: dict[str, _Row] = {}
     set_aside: list[SetAside] = []
-    exists = _FolderListing(path.parent)
+    listing = _FolderListing(path.parent)
     has_truth = False
     for row in rows:
         has_truth |= row.truth is not None
@@ -44,8 +49,8 @@ def read_table(path: Path) -> Collection:
         if earlier is not None:
             _check_same(path, earlier, row)
             set_aside.append(SetAside(row.file, f"line {row.line} repeats line {earlier.line}"))
-        elif not exists(row.file):
-            set_aside.append(SetAside(row.file, f"named in line {row.line}, but there is no such file"))
+        elif problem := listing.problem(row.file):
+            set_aside.append(SetAside(row.file, f"named in line {row.line}, but {problem}"))
         else:
             seen[row.file] = row
     if not seen:
@@ -67,22 +72,38 @@ def read_table(path: Path) -> Collection:
 
 
 def _check_same(path: Path, earlier: _Row, row: _Row) -> None:
-    if row.label != earlier.label:
-        raise DataError(
-            f"{path}: {printable(row.file)} has two labels, '{printable(earlier.label)}' in line {earlier.line} and "
-            f"'{printable(row.label)}' in line {row.line}.",
-            fix="Keep one of the two lines.",
-        )
+    for what, first, second in (("labels", earlier.label, row.label), ("truths", earlier.truth or "", row.truth or "")):
+        if first != second:
+            raise DataError(
+                f"{path}: {printable(row.file)} has two {what}, '{printable(first)}' in line {earlier.line} and "
+                f"'{printable(second)}' in line {row.line}.",
+                fix="Keep one of the two lines.",
+            )
+
+
+@contextmanager
+def _open_text(path: Path) -> Iterator[TextIO]:
+    """Bytes that are not UTF-8 are read as surrogates: file names have them."""
+    try:
+        with (
+            open(path, "rb") as raw,
+            io.TextIOWrapper(raw, newline="", encoding="utf-8-sig", errors="surrogateescape") as file,
+        ):
+            start = raw.peek(2)[:2]
+            if start in (b"\xff\xfe", b"\xfe\xff") or start.count(0) == 1:
+                raise DataError(f"{path} is saved as UTF-16; save it as UTF-8.")
+            yield file
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror}).") from None
 
 
 def _read_csv(path: Path) -> Iterator[_Row]:
-    try:
-        with open(path, newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
-            first = file.readline()
-            file.seek(0)
-            # Spreadsheets write semicolons or tabs in half of the world.
-            delimiter = max(",;\t", key=first.count)
-            reader = csv.reader(file, delimiter=delimiter, strict=True)
+    with _open_text(path) as file:
+        first = file.readline()
+        file.seek(0)
+        # Spreadsheets write semicolons or tabs in half of the world.
+        reader = csv.reader(file, delimiter=max(",;\t", key=first.count), strict=True)
+        try:
             header = [column.strip().lower() for column in next(reader, [])]
             file_at, label_at, truth_at = _columns(path, header)
             for cells in reader:
@@ -93,12 +114,10 @@ def _read_csv(path: Path) -> Iterator[_Row]:
                         f"{path}, line {reader.line_num}: {len(cells)} cells, but the header has {len(header)} columns.",
                         fix="A name that contains the separator must stand in double quotes.",
                     )
-                truth = None if truth_at is None else cells[truth_at]
-                yield _Row(reader.line_num, _file(cells[file_at]), cells[label_at], truth)
-    except csv.Error as error:
-        raise DataError(f"{path}, line {reader.line_num}: not a readable CSV ({error}).") from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror}).") from None
+                truth = None if truth_at is None else label_name(cells[truth_at]) or ""
+                yield _Row(reader.line_num, _file(cells[file_at]), label_name(cells[label_at]) or "", truth)
+        except csv.Error as error:
+            raise DataError(f"{path}, line {reader.line_num}: not a readable CSV ({error}).") from None
 
 
 def _columns(path: Path, header: list[str]) -> tuple[int, int, int | None]:
@@ -112,27 +131,29 @@ def _columns(path: Path, header: list[str]) -> tuple[int, int, int | None]:
 
 
 def _read_json_lines(path: Path) -> Iterator[_Row]:
+    with _open_text(path) as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            place = f"{path}, line {number}"
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):  # RecursionError: brackets in brackets, thousands deep
+                row = None
+            name = next((row[key] for key in FILE_COLUMNS if key in row), None) if isinstance(row, dict) else None
+            if not isinstance(row, dict) or not isinstance(name, str):
+                raise DataError(f"{place}: expected a JSON object with file_name, a string, and label.")
+            truth = _json_label(row["truth"], place) if "truth" in row else None
+            yield _Row(number, _file(name), _json_label(row.get("label"), place), truth)
+
+
+def _json_label(value: Any, place: str) -> str:
     try:
-        with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
-            for number, line in enumerate(file, 1):
-                if not line.strip():
-                    continue
-                try:
-                    row = json.loads(line)
-                    name = next(row[column] for column in FILE_COLUMNS if column in row)
-                except (ValueError, TypeError, StopIteration):
-                    raise DataError(
-                        f"{path}, line {number}: expected a JSON object with file_name and label."
-                    ) from None
-                yield _Row(
-                    number, _file(str(name)), _text(row.get("label")), _text(row["truth"]) if "truth" in row else None
-                )
-    except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror}).") from None
-
-
-def _text(value: object) -> str:
-    return "" if value is None else str(value)
+        if value != value:  # NaN, which Python writes into JSON although JSON has no such thing
+            raise DataError("A label is a name, a whole number or null; got NaN.")
+        return label_name(value) or ""
+    except DataError as error:
+        raise DataError(f"{place}: {error.what}", fix=error.fix) from None
 
 
 def _file(name: str) -> str:
@@ -140,26 +161,29 @@ def _file(name: str) -> str:
 
 
 class _FolderListing:
-    """Whether a file exists, asking the file system once a folder instead of once a file."""
+    """What hinders reading a file, asking the file system once a folder instead of once a file."""
 
     def __init__(self, root: Path) -> None:
         self.root = str(root)
-        self.folders: dict[str, frozenset[str]] = {}
+        self.folders: dict[str, dict[str, bool]] = {}
 
-    def __call__(self, name: str) -> bool:
+    def problem(self, name: str) -> str:
+        """Empty if there is none."""
         folder, _, base = name.rpartition("/")
         if folder not in self.folders:
             path = os.path.join(self.root, folder or ("/" if name.startswith("/") else ""))
             try:
                 with os.scandir(path) as entries:
-                    self.folders[folder] = frozenset(entry.name for entry in entries if not _is_folder(entry))
-            except OSError:
-                self.folders[folder] = frozenset()
-        return base in self.folders[folder]
+                    self.folders[folder] = {entry.name: _is_file(entry) for entry in entries}
+            except (OSError, ValueError):  # ValueError: a name that no folder can have
+                self.folders[folder] = {}
+        if base not in self.folders[folder]:
+            return "there is no such file"
+        return "" if self.folders[folder][base] else "it is not a regular file"
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
+def _is_file(entry: os.DirEntry[str]) -> bool:
     try:
-        return entry.is_dir()
+        return entry.is_file()
     except OSError:
         return False

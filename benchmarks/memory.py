@@ -1,0 +1,102 @@
+"""Resident memory of the cache builder and of the trainer, at two sizes: it must not grow with the number of images."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+
+V = 2
+
+
+def peak_gigabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def build(n_images: int) -> None:
+    """Caches `n_images` made-up photographs with ViT-S/14 (random weights)."""
+    from PIL import Image
+
+    from newkind.backbone.preparing import TrunkConfig, prepare_cache, prepare_trunk
+    from newkind.data.sources import read_folder
+
+    with tempfile.TemporaryDirectory() as folder:
+        rng = np.random.default_rng(0)
+        (Path(folder) / "photos" / "a").mkdir(parents=True)
+        for i in range(n_images):
+            pixels = Image.fromarray(rng.integers(0, 255, (12, 16, 3), dtype=np.uint8)).resize((640, 480))
+            pixels.save(Path(folder) / "photos" / "a" / f"{i}.jpg")
+        config = TrunkConfig(random_weights=True, n_views=V, device="cpu")
+        prepared = prepare_trunk(config, say=lambda _: None)
+        prepare_cache(
+            read_folder(Path(folder) / "photos"), config, prepared, say=lambda _: None, root=Path(folder) / "cache"
+        )
+    print(peak_gigabytes())
+
+
+def train(n_images: int) -> None:
+    """An epoch of SimGCD on a store of `n_images` made-up records of ViT-S/14."""
+    from newkind.backbone.split import build_vit, split
+    from newkind.training.engine import TrainingConfig
+    from newkind.training.engine import train as run
+    from training_epoch import fill_store, network_of
+
+    trunk, tuned = split(build_vit("vit_small_patch14_dinov2.lvd142m", image_size=224))
+    network, _ = network_of(tuned)
+    with tempfile.TemporaryDirectory() as folder:
+        cache = fill_store(Path(folder) / "store", trunk.n_tokens, trunk.dim, n_images)
+        labels = np.arange(n_images) % 40 - 20
+        run(
+            network,
+            cache,
+            np.maximum(labels, -1),
+            TrainingConfig(epochs=1),
+            images=np.arange(n_images),
+            device=torch.device("cpu"),
+            checkpoint=Path(folder) / "checkpoint.safetensors",
+            fingerprint="",
+            after_epoch=lambda _: None,
+        )
+    print(peak_gigabytes())
+
+
+def measure(kind: str, n: int) -> float:
+    command = [sys.executable, __file__, "--child", kind, str(n)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=os.environ, cwd=Path(__file__).parent
+    )
+    return float(done.stdout.strip().splitlines()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--child", nargs=2)
+    arguments = parser.parse_args()
+    if arguments.child:
+        {"build": build, "train": train}[arguments.child[0]](int(arguments.child[1]))
+        return
+    sizes = {
+        "build": (16, 48) if arguments.quick else (100, 500),
+        "train": (256, 512) if arguments.quick else (512, 3000),
+    }
+    print(f"{'':24}{'images':>8}{'GB resident at most':>22}")
+    peaks = {}
+    for kind, title in (("build", "building the cache"), ("train", "training from it")):
+        for n in sizes[kind]:
+            peaks[f"{kind} {n}"] = round(measure(kind, n), 2)
+            print(f"{title:24}{n:>8,}{peaks[f'{kind} {n}']:>22.2f}")
+    value = max(peaks.values())
+    print(json.dumps({"name": "memory", "value": value, "bar": 2.0, "ok": value < 2.0, "unit": "GB resident", **peaks}))
+
+
+if __name__ == "__main__":
+    main()

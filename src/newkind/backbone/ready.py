@@ -1,0 +1,43 @@
+"""Ready features as a source of batches: no backbone, and every view of an item is its feature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from newkind.backbone.tokens import EVERY_ROW, Tokens
+from newkind.data.catalog import Features, SetAside
+
+__all__ = ["ReadyFeatures"]
+
+
+class ReadyFeatures:
+    """The same source of batches as a TokenCache, for features (N, d) of any modality."""
+
+    def __init__(self, features: Features) -> None:
+        self.features = features
+        self.usable: NDArray[np.bool_] = np.ones(len(features), dtype=bool)
+        self.set_aside: tuple[SetAside, ...] = ()
+
+    def training_batches(
+        self,
+        batches: Iterator[NDArray[np.int64]],
+        *,
+        n_views: int,
+        seed: tuple[int, ...],  # noqa: ARG002 - nothing is random here
+        rows: slice = EVERY_ROW,
+    ) -> Iterator[Tokens]:
+        """Tokens of (n_views * B), view by view; `cls` is the feature."""
+        for batch in batches:
+            yield self._tokens(np.tile(batch[rows], n_views))
+
+    def evaluation_batches(self, batches: Iterator[NDArray[np.int64]]) -> Iterator[Tokens]:
+        for batch in batches:
+            yield self._tokens(batch)
+
+    def _tokens(self, items: NDArray[np.int64]) -> Tokens:
+        values = torch.from_numpy(np.ascontiguousarray(self.features.values[items], dtype=np.float32))
+        return Tokens(values.new_empty(len(items), 0, values.shape[1]), values)

@@ -1,0 +1,247 @@
+"""`newkind discover`: the main job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from newkind.config import DiscoverConfig
+    from newkind.data.catalog import Collection
+    from newkind.discovering import Outcome
+
+__all__ = ["discover"]
+
+BACKBONE, VIEWS, TRAIN = "Backbone and views", "Method", "Training"
+
+
+def discover(
+    data: Annotated[
+        str, typer.Argument(help="A folder, a CSV/JSONL table, an .npz file, or a benchmark as NAME:FOLDER.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The run folder to make.")],
+    n_categories: Annotated[
+        int | None,
+        typer.Option(
+            help="Known and new categories together [default: the truth's, if there is one, or twice the known classes]."
+        ),
+    ] = None,
+    recipe: Annotated[str, typer.Option(help="release or paper.", rich_help_panel=VIEWS)] = "release",
+    entropy_weight: Annotated[
+        float | None, typer.Option(help="epsilon [default: 1; cub 2, cifar100 4].", rich_help_panel=VIEWS)
+    ] = None,
+    online: Annotated[
+        bool, typer.Option("--online", help="Fresh views every epoch, no token cache.", rich_help_panel=VIEWS)
+    ] = False,
+    epochs: Annotated[int, typer.Option(rich_help_panel=TRAIN)] = 200,
+    batch_size: Annotated[int, typer.Option(help="Images a step (and a process).", rich_help_panel=TRAIN)] = 128,
+    learning_rate: Annotated[float, typer.Option(rich_help_panel=TRAIN)] = 0.1,
+    views_per_step: Annotated[int, typer.Option(help="Views of each image in a step.", rich_help_panel=TRAIN)] = 2,
+    global_losses: Annotated[
+        bool,
+        typer.Option("--global-losses", help="Several processes: losses over the joint batch.", rich_help_panel=TRAIN),
+    ] = False,
+    precision: Annotated[str, typer.Option(help="auto, fp32 or bf16.", rich_help_panel=TRAIN)] = "auto",
+    evaluate_every: Annotated[
+        int, typer.Option(help="Epochs between two scores, if truth is there.", rich_help_panel=TRAIN)
+    ] = 10,
+    seed: Annotated[int, typer.Option(rich_help_panel=TRAIN)] = 0,
+    backbone: Annotated[
+        str, typer.Option(help="A plain ViT of timm.", rich_help_panel=BACKBONE)
+    ] = "vit_small_patch14_dinov2.lvd142m",
+    weights: Annotated[Path | None, typer.Option(help="A .safetensors or .pth file.", rich_help_panel=BACKBONE)] = None,
+    random_weights: Annotated[
+        bool, typer.Option("--random-weights", help="For trials.", rich_help_panel=BACKBONE)
+    ] = False,
+    image_size: Annotated[int, typer.Option(rich_help_panel=BACKBONE)] = 224,
+    views: Annotated[int, typer.Option(help="Random views of each image in the cache.", rich_help_panel=BACKBONE)] = 8,
+    tuned_blocks: Annotated[int, typer.Option(help="Blocks that are tuned.", rich_help_panel=BACKBONE)] = 1,
+    dtype: Annotated[
+        str, typer.Option(help="Of cached tokens: float16 or int8.", rich_help_panel=BACKBONE)
+    ] = "float16",
+    device: Annotated[str, typer.Option(help="cpu, cuda, mps or auto.", rich_help_panel=BACKBONE)] = "auto",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Throw away the run in --out and start anew.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Insist that there is a run to go on with.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, how long, how much disk.")
+    ] = False,
+    checkpoint_seconds: Annotated[
+        float,
+        typer.Option(
+            help="The least time between two checkpoints.", rich_help_panel=TRAIN, envvar="NEWKIND_CHECKPOINT_SECONDS"
+        ),
+    ] = 60.0,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Also write TensorBoard files into the run.")
+    ] = False,
+) -> None:
+    """Sort a partly labelled pile of images into known and new categories. The same command goes on where it stopped."""
+    from rich.console import Console
+
+    from newkind import distributed
+    from newkind.backbone.preparing import TrunkConfig
+    from newkind.data.opening import open_data
+    from newkind.discovering import discover as run_discovery
+    from newkind.training.engine import TrainingConfig
+
+    distributed.init_from_environment()
+    console = Console(highlight=False, quiet=not distributed.main_process())
+    collection = open_data(data)
+    config = _configure(
+        collection,
+        data,
+        n_categories,
+        recipe,
+        entropy_weight,
+        training=TrainingConfig(
+            epochs=epochs,
+            batch_size=_fitting_batch(batch_size, collection, console.print),
+            learning_rate=learning_rate,
+            n_views=views_per_step,
+            global_losses=global_losses,
+            precision=precision,
+            evaluate_every=evaluate_every,
+            checkpoint_seconds=checkpoint_seconds,
+            seed=seed,
+        ),
+        trunk=TrunkConfig(
+            backbone=backbone,
+            weights=weights,
+            random_weights=random_weights,
+            image_size=image_size,
+            n_views=views,
+            n_tuned=tuned_blocks,
+            dtype=dtype,
+            device=device,
+        ),
+        online=online,
+    )
+    with _EpochLines(config.training.epochs, out if tensorboard else None, show=distributed.main_process()) as lines:
+        outcome = run_discovery(
+            collection,
+            out,
+            config,
+            say=console.print,
+            overwrite=overwrite,
+            resume=resume,
+            dry_run=dry_run,
+            on_epoch=lines.show,
+        )
+    if outcome is not None and distributed.main_process():
+        _tell(console, outcome, config)
+    distributed.shutdown()
+
+
+def _fitting_batch(batch_size: int, collection: Collection, say: Any) -> int:
+    from newkind import distributed
+
+    most = max(len(collection.catalog) // distributed.world_size(), 2)
+    if batch_size > most:
+        say(f"There are fewer images than a batch of {batch_size}; taking batches of {most}.")
+    return min(batch_size, most)
+
+
+def _configure(
+    collection: Collection, data: str, n_categories: int | None, recipe: str, entropy_weight: float | None, **parts: Any
+) -> DiscoverConfig:
+    from newkind.config import DiscoverConfig
+    from newkind.methods.simgcd import BENCHMARK_EPSILON, simgcd_recipe
+
+    known = collection.catalog.n_known_classes
+    if n_categories is not None:
+        k, why = n_categories, f"{n_categories} categories, as asked"
+    elif collection.truth is not None:
+        k = len(collection.truth.class_names)
+        why = f"{k} categories, as many as the truth has"
+    else:
+        k, why = 2 * known, f"room for {2 * known} categories, twice the known ones; --n-categories sets it"
+    epsilon = BENCHMARK_EPSILON.get(data.partition(":")[0], 1.0) if entropy_weight is None else entropy_weight
+    method = simgcd_recipe(recipe, n_categories=k, entropy_weight=epsilon)
+    return DiscoverConfig(method=method, recipe=recipe, known_k=why, **parts)
+
+
+class _EpochLines:
+    """A progress bar over epochs with the loss parts, the rate and the time left; TensorBoard files if asked."""
+
+    def __init__(self, epochs: int, tensorboard: Path | None, *, show: bool) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.bar = Progress(
+            TextColumn("Epoch"),
+            MofNCompleteColumn(),
+            BarColumn(bar_width=20),
+            TimeRemainingColumn(compact=True),
+            TextColumn("{task.description}"),
+            console=Console(stderr=True, highlight=False),
+            disable=not show,
+        )
+        self.epochs = epochs
+        self.tensorboard = tensorboard
+        self.writer: Any = None
+        self.task: Any = None
+
+    def __enter__(self) -> _EpochLines:
+        return self
+
+    def show(self, report: Any, scores: Any) -> None:
+        if self.task is None:
+            self.bar.start()
+            self.task = self.bar.add_task("", total=self.epochs, completed=report.epoch - 1)
+        parts = "  ".join(f"{name} {value:.3f}" for name, value in report.losses.items())
+        self.bar.update(
+            self.task, completed=report.epoch, description=f"{parts}  {report.images_per_second:,.0f} images/s"
+        )
+        if scores is not None:
+            line = f"epoch {report.epoch:>4}  loss {report.losses['total']:.3f}"
+            self.bar.console.print(
+                f"{line}  All {_percent(scores.all)}  Old {_percent(scores.old)}  New {_percent(scores.new)}"
+            )
+        if self.tensorboard is not None:
+            self._write(report, scores)
+
+    def _write(self, report: Any, scores: Any) -> None:
+        if self.writer is None:
+            try:
+                from torch.utils.tensorboard import SummaryWriter
+            except ImportError:
+                from newkind.errors import ConfigError
+
+                raise ConfigError("TensorBoard is not installed.", fix="pip install 'newkind[tensorboard]'") from None
+            self.writer = SummaryWriter(self.tensorboard / "tensorboard")  # type: ignore[operator]
+        for name, value in report.losses.items():
+            self.writer.add_scalar(f"loss/{name}", value, report.epoch)
+        for name in ("all", "old", "new") if scores is not None else ():
+            self.writer.add_scalar(f"accuracy/{name}", getattr(scores, name), report.epoch)
+
+    def __exit__(self, *_: object) -> None:
+        if self.task is not None:
+            self.bar.stop()
+        if self.writer is not None:
+            self.writer.close()
+
+
+def _percent(share: float) -> str:
+    return "  -  " if share != share else f"{100 * share:5.1f}"
+
+
+def _tell(console: Any, outcome: Outcome, config: DiscoverConfig) -> None:
+    from newkind.progress import duration
+
+    run = outcome.run.folder
+    console.print(
+        f"\n{outcome.n_known + outcome.n_new:,} unlabelled images: {outcome.n_known:,} into known categories, "
+        f"{outcome.n_new:,} into {outcome.n_new_categories} new ones ({outcome.n_labelled:,} labelled images helped)."
+    )
+    if outcome.scores is not None:
+        s = outcome.scores
+        console.print(
+            f"Accuracy (one matching over all unlabelled images, last epoch): "
+            f"[bold]All {_percent(s.all)}  Old {_percent(s.old)}  New {_percent(s.new)}[/]"
+        )
+    parts = ", ".join(f"{name} {duration(seconds)}" for name, seconds in outcome.seconds.items())
+    console.print(f"Time: {parts}. Backbone {config.trunk.backbone}, recipe {config.recipe}.")
+    console.print(f"Results: {run}/assignments.csv, categories.json, scores and model beside them.")
+    console.print(f"[dim]Next:  newkind sort {run} --to FOLDER    newkind predict {run} IMAGES[/]")

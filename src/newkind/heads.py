@@ -1,0 +1,44 @@
+"""The two heads of the paper: an MLP projector for the contrastive losses, and a cosine classifier."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+__all__ = ["CosineClassifier", "Projector"]
+
+
+class Projector(nn.Module):
+    """g: d -> hidden -> hidden -> out with GELU, no batch norm; weights truncated normal (0.02), biases 0."""
+
+    def __init__(self, dim: int, *, hidden: int = 2048, out: int = 256, n_layers: int = 3) -> None:
+        super().__init__()
+        sizes = [dim, *[hidden] * (n_layers - 1), out]
+        layers: list[nn.Module] = []
+        for i, (a, b) in enumerate(pairwise(sizes)):
+            linear = nn.Linear(a, b)
+            nn.init.trunc_normal_(linear.weight, std=0.02)
+            nn.init.zeros_(linear.bias)
+            layers += [linear, nn.GELU()] if i < n_layers - 1 else [linear]
+        self.layers = nn.Sequential(*layers)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """(M, d) -> L2-normalised (M, out)."""
+        return F.normalize(self.layers(features), dim=-1)
+
+
+class CosineClassifier(nn.Module):
+    """K prototypes; logits are cosines between features and prototypes, without temperature (Eq. 3)."""
+
+    def __init__(self, dim: int, n_categories: int) -> None:
+        super().__init__()
+        # The default initialisation of a linear layer; the length of a row does not change the logits, but it does
+        # set how fast its direction turns under SGD.
+        self.prototypes = nn.Parameter(torch.empty(n_categories, dim).uniform_(-(dim**-0.5), dim**-0.5))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """(M, d) -> (M, K)."""
+        return F.normalize(features, dim=-1) @ F.normalize(self.prototypes, dim=-1).T

@@ -1,0 +1,153 @@
+"""The run folder: every path and artefact in one place, each written as a whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from newkind import __version__
+from newkind.errors import RunError
+
+__all__ = ["Run"]
+
+FORMAT = 1
+
+
+class Run:
+    """A folder made by `discover`. Opening one checks that it is one, and of a format that this version reads."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.config_file = folder / "config.json"
+        self.environment_file = folder / "environment.json"
+        self.metrics_file = folder / "metrics.jsonl"
+        self.checkpoint_file = folder / "checkpoint.safetensors"
+        self.model_file = folder / "model.safetensors"
+        self.model_card = folder / "model.json"
+        self.assignments_file = folder / "assignments.csv"
+        self.categories_file = folder / "categories.json"
+        self.scores_file = folder / "scores.json"
+
+    @classmethod
+    def open(cls, folder: Path) -> Run:
+        """An existing run."""
+        run = cls(folder)
+        run.config()
+        return run
+
+    @classmethod
+    def start(cls, folder: Path, *, fingerprint: str, overwrite: bool, must_exist: bool = False) -> Run:
+        """A new folder, or the unfinished run of the same settings in it. Never touches a folder that is not a run."""
+        run = cls(folder)
+        if run.config_file.exists():
+            if overwrite:
+                shutil.rmtree(folder)
+            elif run.config().get("fingerprint") != fingerprint:
+                raise RunError(
+                    f"{folder} holds a run with other settings or other data.",
+                    fix="Take another --out, repeat the command that made it, or start anew with --overwrite.",
+                )
+        elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise RunError(f"{folder} exists and is not a Newkind run.", fix="Take another --out; nothing was touched.")
+        elif must_exist:
+            raise RunError(f"There is no run in {folder} to resume.", fix="Leave out --resume to start one.")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(f"{folder} cannot be made ({error.strerror}).") from None
+        return run
+
+    def config(self) -> dict[str, Any]:
+        """What `discover` was asked to do."""
+        config = self.read_json(self.config_file)
+        if config.get("format") != FORMAT:
+            raise RunError(
+                f"{self.folder} was made by Newkind {config.get('newkind', '?')}, which writes another format than this version "
+                f"({__version__}).",
+                fix="Use that version, or run discover again into another folder.",
+            )
+        return config
+
+    def write_config(self, config: dict[str, Any]) -> None:
+        self.write_json(self.config_file, {"format": FORMAT, "newkind": __version__, **config})
+
+    def read_json(self, path: Path) -> dict[str, Any]:
+        try:
+            content = json.loads(path.read_text())
+        except FileNotFoundError:
+            raise RunError(f"{self.folder} is not a finished Newkind run: it has no {path.name}.") from None
+        except (OSError, ValueError) as error:
+            raise RunError(f"{path} cannot be read ({error}).") from None
+        if not isinstance(content, dict):
+            raise RunError(f"{path} does not hold a JSON object.")
+        return content
+
+    def write_json(self, path: Path, content: dict[str, Any]) -> None:
+        self.write_text(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
+
+    def write_text(self, path: Path, text: str) -> None:
+        """Whole or not at all."""
+        partial = path.with_name(path.name + ".partial")
+        try:
+            with open(partial, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise RunError(
+                f"{path} could not be written ({error.strerror}).", fix="Free some disk and run the same command again."
+            ) from None
+
+    def write_environment(self, **more: Any) -> None:
+        """Versions and machine, so that a result can be traced."""
+        import numpy
+        import timm
+        import torch
+
+        versions = {
+            "python": sys.version.split()[0],
+            "torch": torch.__version__,
+            "timm": timm.__version__,
+            "numpy": numpy.__version__,
+        }
+        about = {
+            "newkind": __version__,
+            **versions,
+            "platform": platform.platform(),
+            "threads": torch.get_num_threads(),
+        }
+        self.write_json(self.environment_file, about | more)
+
+    def append_metrics(self, row: dict[str, Any]) -> None:
+        """One line an epoch."""
+        try:
+            with open(self.metrics_file, "a", encoding="utf-8") as file:
+                file.write(json.dumps(row, allow_nan=False) + "\n")
+        except OSError as error:
+            raise RunError(
+                f"{self.metrics_file} could not be written ({error.strerror}).",
+                fix="Free some disk and run the same command again.",
+            ) from None
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """Every whole line; a torn last one is left out."""
+        rows = []
+        if self.metrics_file.exists():
+            for line in self.metrics_file.read_text().splitlines():
+                try:
+                    rows.append(json.loads(line))
+                except ValueError:
+                    break
+        return rows
+
+    def cut_metrics(self, finished_epochs: int) -> None:
+        """Forgets lines of epochs that will be run again."""
+        kept = [row for row in self.metrics() if row["epoch"] <= finished_epochs]
+        self.write_text(self.metrics_file, "".join(json.dumps(row) + "\n" for row in kept))

@@ -1,0 +1,85 @@
+"""`sort`: a run's images into one folder a category, by link, copy or move. Never overwrites, and can be repeated."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from newkind.discovery import Assignment
+from newkind.errors import RunError
+
+__all__ = ["MODES", "Placement", "carry_out", "plan_sorting"]
+
+MODES = ("symlink", "copy", "move")
+
+
+@dataclass(frozen=True)
+class Placement:
+    """One file and where it goes."""
+
+    source: Path
+    target: Path
+
+
+def plan_sorting(lines: list[Assignment], root: Path, folder: Path) -> list[Placement]:
+    """Where every file would go. Names are kept; a second file of the same name in a category gets a number."""
+    taken: set[Path] = set()
+    plan = []
+    for line in lines:
+        source = root / line.file
+        place = folder / _folder_name(line.category)
+        target, number = place / source.name, 2
+        while target in taken:
+            target = place / f"{source.stem}-{number}{source.suffix}"
+            number += 1
+        taken.add(target)
+        plan.append(Placement(source, target))
+    return plan
+
+
+def carry_out(plan: list[Placement], mode: str, *, advance: Callable[[int], None]) -> int:
+    """Places the files that are not in place yet; gives their number. Whatever stands in the way is an error before a file moves."""
+    todo = [item for item in plan if not _is_done(item, mode)]
+    for item in todo:
+        if os.path.lexists(item.target):
+            raise RunError(f"{item.target} exists already; nothing was touched.", fix="Take another --to folder.")
+        if not item.source.exists():
+            raise RunError(f"{item.source} is not there any more; nothing was touched.")
+    advance(len(plan) - len(todo))
+    for item in todo:
+        item.target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            if mode == "symlink":
+                item.target.symlink_to(item.source.resolve())
+            elif mode == "copy":
+                partial = item.target.with_name(item.target.name + ".partial")
+                shutil.copy2(item.source, partial)
+                partial.replace(item.target)
+            else:
+                shutil.move(item.source, item.target)
+        except OSError as error:
+            raise RunError(
+                f"{item.target} could not be made ({error.strerror}).",
+                fix="Mend that and run the same command again: it goes on.",
+            ) from None
+        advance(1)
+    return len(todo)
+
+
+def _is_done(item: Placement, mode: str) -> bool:
+    if mode == "symlink":
+        return item.target.is_symlink() and item.target.resolve() == item.source.resolve()
+    if mode == "copy":
+        return (
+            item.target.is_file() and item.source.is_file() and item.target.stat().st_size == item.source.stat().st_size
+        )
+    return item.target.is_file() and not item.source.exists()
+
+
+def _folder_name(category: str) -> str:
+    """A category's name as a folder that stays inside the target on every system."""
+    name = "".join("_" if c in '/\\:*?"<>|' or ord(c) < 32 else c for c in category).strip(". ")
+    return name or "_"

@@ -1,0 +1,184 @@
+"""The one loop. It reads top to bottom: draw a batch, tokens, features, the method's losses, a step; every epoch a line."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from newkind import distributed
+from newkind.backbone.tokens import TokenSource
+from newkind.data.loading import prefetch
+from newkind.data.sampling import epoch_batches, steps_per_epoch
+from newkind.errors import ConfigError, RunError
+from newkind.losses.schedules import cosine_learning_rate
+from newkind.methods.method import Batch
+from newkind.training.checkpoint import load_checkpoint, restore, save_checkpoint
+from newkind.training.network import Network
+from newkind.training.optim import build_sgd
+
+__all__ = ["EpochReport", "TrainingConfig", "train"]
+
+BASE_BATCH = 128
+"""For which the learning rate is given; more processes scale it linearly."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """How long and how fast; the defaults are those of the published runs."""
+
+    epochs: int = 200
+    batch_size: int = BASE_BATCH
+    """Images a process and a step."""
+    learning_rate: float = 0.1
+    """For a batch of 128 over all processes; scaled linearly with it."""
+    momentum: float = 0.9
+    weight_decay: float = 5e-5
+    n_views: int = 2
+    """Views of each image in a step."""
+    global_losses: bool = False
+    """With several processes: losses over the joint batch (True), or over each process's own, as published."""
+    precision: str = "auto"
+    """fp32; bf16 (mixed); auto takes bf16 on CUDA devices that have it."""
+    evaluate_every: int = 10
+    """Epochs between two evaluations; the last epoch is always evaluated."""
+    checkpoint_seconds: float = 60.0
+    """The least time between two checkpoints; the last epoch always writes one."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1 or self.batch_size < 2 or self.n_views < 2:
+            raise ConfigError(
+                f"At least 1 epoch, 2 images a batch and 2 views are needed; got {self.epochs}, {self.batch_size}, {self.n_views}."
+            )
+        if self.precision not in ("auto", "fp32", "bf16"):
+            raise ConfigError(f"precision is auto, fp32 or bf16; got {self.precision}.")
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """What an epoch came to."""
+
+    epoch: int
+    """From 1."""
+    losses: dict[str, float]
+    learning_rate: float
+    seconds: float
+    images_per_second: float
+
+
+def train(
+    network: Network,
+    source: TokenSource,
+    labels: NDArray[np.integer],
+    config: TrainingConfig,
+    *,
+    images: NDArray[np.int64],
+    device: torch.device,
+    checkpoint: Path,
+    fingerprint: str,
+    after_epoch: Callable[[EpochReport], None],
+) -> None:
+    """Trains `network` in place, from the checkpoint if there is one.
+
+    images (n,): numbers into the source of the images to learn from; labels (n,): theirs, -1 for unlabelled.
+    """
+    world, rank = distributed.world_size(), distributed.rank()
+    global_batch = config.batch_size * world
+    if steps_per_epoch(len(images), global_batch) < 1:
+        raise ConfigError(
+            f"{len(images)} images are fewer than one batch of {global_batch}.", fix="Take a smaller --batch-size."
+        )
+    base = config.learning_rate * global_batch / BASE_BATCH if world > 1 else config.learning_rate
+    network.to(device)
+    optimizer = build_sgd([network], learning_rate=base, momentum=config.momentum, weight_decay=config.weight_decay)
+    first = _resume(network, optimizer, checkpoint, fingerprint)
+    distributed.broadcast_parameters(network)
+    own = slice(rank * config.batch_size, (rank + 1) * config.batch_size)
+    last_saved = time.monotonic()
+    for epoch in range(first, config.epochs):
+        start = time.perf_counter()
+        rate = cosine_learning_rate(epoch, base=base, n_epochs=config.epochs)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        drawn = epoch_batches(labels, batch_size=global_batch, seed=config.seed, epoch=epoch)
+        losses = _train_epoch(network, optimizer, source, images, labels, drawn, own, config, epoch, device)
+        seconds = time.perf_counter() - start
+        is_last = epoch + 1 == config.epochs
+        if distributed.main_process() and (is_last or time.monotonic() - last_saved >= config.checkpoint_seconds):
+            save_checkpoint(checkpoint, network, optimizer, finished_epochs=epoch + 1, fingerprint=fingerprint)
+            last_saved = time.monotonic()
+        after_epoch(EpochReport(epoch + 1, losses, rate, seconds, drawn.size / seconds))
+
+
+def _resume(network: Network, optimizer: torch.optim.SGD, path: Path, fingerprint: str) -> int:
+    """The number of epochs that are finished already."""
+    found = load_checkpoint(path)
+    if found is None:
+        return 0
+    if found.fingerprint != fingerprint:
+        raise RunError(
+            f"{path} belongs to another configuration or other data.",
+            fix="Run with the settings it was made with, take another --out, or start anew with --overwrite.",
+        )
+    restore(found, network, optimizer)
+    return found.finished_epochs
+
+
+def _train_epoch(
+    network: Network,
+    optimizer: torch.optim.SGD,
+    source: TokenSource,
+    images: NDArray[np.int64],
+    labels: NDArray[np.integer],
+    drawn: NDArray[np.int64],
+    own: slice,
+    config: TrainingConfig,
+    epoch: int,
+    device: torch.device,
+) -> dict[str, float]:
+    """One epoch; the mean of each loss part and of the total."""
+    network.train()
+    sums: dict[str, torch.Tensor] = {}
+    gather = distributed.gather_with_gradient if config.global_losses else _own_only
+    batches: Iterator[NDArray[np.int64]] = (images[row] for row in drawn)
+    tokens = prefetch(source.training_batches(batches, n_views=config.n_views, seed=(config.seed, epoch), rows=own))
+    for row, token in zip(drawn, tokens, strict=True):
+        batch = Batch(
+            labels=torch.as_tensor(labels[row[own]].astype(np.int64), device=device),
+            n_views=config.n_views,
+            epoch=epoch,
+            n_epochs=config.epochs,
+            gather=gather,
+        )
+        with _precision(config.precision, device):
+            terms = network.method.loss_terms(network.features(token.to(device, non_blocking=True)), batch)
+            total = terms.total()
+        optimizer.zero_grad(set_to_none=True)
+        total.backward()  # type: ignore[no-untyped-call]
+        distributed.average_gradients(network.parameters())
+        optimizer.step()
+        for name, part in (*terms.parts.items(), ("total", total)):
+            sums[name] = sums.get(name, torch.zeros((), device=device)) + part.detach()
+    means = {name: float(value) / len(drawn) for name, value in sums.items()}
+    if not np.isfinite(means["total"]):
+        raise RunError(
+            f"The loss became {means['total']} in epoch {epoch + 1}; the last checkpoint is from before.",
+            fix="Take a smaller --learning-rate.",
+        )
+    return means
+
+
+def _own_only(x: torch.Tensor) -> torch.Tensor:
+    return x
+
+
+def _precision(precision: str, device: torch.device) -> torch.autocast | nullcontext[None]:
+    mixed = precision == "bf16" or (precision == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported())
+    return torch.autocast(device.type, dtype=torch.bfloat16) if mixed else nullcontext()

@@ -1,0 +1,244 @@
+"""`discover`, `predict`, `sort`, `evaluate`, `doctor`, run as a user runs them."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+SMALL = [
+    "--backbone",
+    "vit_tiny_patch16_224",
+    "--random-weights",
+    "--image-size",
+    "32",
+    "--views",
+    "3",
+    "--batch-size",
+    "16",
+]
+Newkind = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return os.environ | {"COLUMNS": "300", "NEWKIND_CACHE": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture
+def newkind(environment: dict[str, str]) -> Newkind:
+    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "newkind", *map(os.fspath, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+    return run
+
+
+@pytest.fixture
+def shapes(tmp_path: Path) -> Path:
+    """Four kinds of pictures that differ by colour; two are known. A table says so, with the truth."""
+    root = tmp_path / "shapes"
+    (root / "img").mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    colours = {"red": (200, 30, 30), "green": (30, 200, 30), "blue": (30, 30, 200), "grey": (120, 120, 120)}
+    rows = ["file_name,label,truth"]
+    for kind, colour in colours.items():
+        for i in range(16):
+            pixels = np.array(colour) + rng.integers(-25, 25, (40, 44, 3))
+            Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(root / "img" / f"{kind}{i:02d}.png")
+            rows.append(f"img/{kind}{i:02d}.png,{kind if kind in ('red', 'green') and i % 2 else ''},{kind}")
+    (root / "metadata.csv").write_text("\n".join(rows) + "\n")
+    return root
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_whole_journey(newkind: Newkind, shapes: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    dry = newkind("discover", shapes, "--out", run, *SMALL, "--epochs", "3", "--dry-run")
+    assert "64 images x (3 + 1) views" in dry.stdout, dry.stderr
+    assert not run.exists()
+
+    done = newkind("discover", shapes, "--out", run, *SMALL, "--epochs", "3")
+    assert done.returncode == 0, done.stderr
+    assert "All" in done.stdout
+    assert "newkind sort" in done.stdout
+    assert {p.name for p in run.iterdir()} == {
+        "assignments.csv",
+        "categories.json",
+        "checkpoint.safetensors",
+        "config.json",
+        "environment.json",
+        "metrics.jsonl",
+        "model.json",
+        "model.safetensors",
+        "scores.json",
+    }
+    rows = read_csv(run / "assignments.csv")
+    assert list(rows[0]) == ["file", "category", "status", "confidence", "second", "second_confidence"]
+    assert len(rows) == 64
+    by_file = {row["file"]: row for row in rows}
+    assert by_file["img/red01.png"]["status"] == "labelled"
+    assert by_file["img/red01.png"]["category"] == "red"
+    assert {row["status"] for row in rows} <= {"labelled", "known", "new"}
+    for row in rows:
+        assert (row["status"] == "new") == row["category"].startswith("new-")
+    metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert [row["epoch"] for row in metrics] == [1, 2, 3]
+    assert "accuracy/all" in metrics[-1]
+
+    again = newkind("discover", shapes, "--out", run, *SMALL, "--epochs", "3")
+    assert again.returncode == 0
+    assert "Going on after epoch 3 of 3" in again.stdout
+
+    predicted = newkind("predict", run, shapes / "img", "--out", tmp_path / "p.csv")
+    assert predicted.returncode == 0, predicted.stderr
+    unseen = read_csv(tmp_path / "p.csv")
+    assert list(unseen[0])[-1] == "novelty"
+    assert all(0 <= float(row["novelty"]) <= 1 for row in unseen)
+    for row in unseen:  # the same pictures: the same answer as in the run, where it was free to choose
+        known = by_file["img/" + Path(row["file"]).name]
+        if known["status"] != "labelled":
+            assert row["category"] == known["category"]
+    assert newkind("predict", run, shapes / "img", "--out", tmp_path / "p.csv").returncode == 2  # never overwrites
+
+    assert "Would link 64 files" in newkind("sort", run, "--to", tmp_path / "sorted", "--dry-run").stdout
+    assert "64 files placed" in newkind("sort", run, "--to", tmp_path / "sorted").stdout
+    assert (tmp_path / "sorted" / "red" / "red01.png").resolve() == (shapes / "img" / "red01.png").resolve()
+    assert "0 files placed, 64 were there already" in newkind("sort", run, "--to", tmp_path / "sorted").stdout
+
+    scored = newkind("evaluate", run, "--truth", shapes / "metadata.csv", "--json")
+    assert scored.returncode == 0, scored.stderr
+    own = json.loads((run / "scores.json").read_text())
+    assert json.loads(scored.stdout)["accuracy"]["all"] == pytest.approx(own["accuracy"]["all"])
+
+
+def test_kill_dash_nine_and_the_same_command_end_with_the_same_bytes(
+    newkind: Newkind, environment: dict[str, str], shapes: Path, tmp_path: Path
+) -> None:
+    arguments = ["discover", str(shapes), *SMALL, "--epochs", "30"]
+    assert newkind(*arguments, "--out", tmp_path / "whole").returncode == 0
+    torn = tmp_path / "torn"
+    environment = environment | {"NEWKIND_CHECKPOINT_SECONDS": "0"}
+    command = [sys.executable, "-m", "newkind", *arguments, "--out", str(torn)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+    while process.poll() is None:
+        metrics = torn / "metrics.jsonl"
+        if metrics.exists() and metrics.read_text().count("\n") >= 4:
+            process.send_signal(signal.SIGKILL)
+        time.sleep(0.01)
+    assert process.returncode == -signal.SIGKILL
+    assert not (torn / "assignments.csv").exists()
+    done = newkind(*arguments, "--out", torn)
+    assert done.returncode == 0, done.stderr
+    assert "Going on after epoch" in done.stdout
+    for name in ("assignments.csv", "categories.json"):
+        assert (torn / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert len((torn / "metrics.jsonl").read_text().splitlines()) == 30
+
+
+def test_two_processes_score_once_over_everything(shapes: Path, tmp_path: Path, environment: dict[str, str]) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node=2",
+        "-m",
+        "newkind",
+        "discover",
+        str(shapes),
+    ]
+    out = tmp_path / "two"
+    done = subprocess.run(
+        [*command, "--out", str(out), *SMALL[:-1], "8", "--epochs", "2", "--global-losses"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(read_csv(out / "assignments.csv")) == 64
+    assert json.loads((out / "environment.json").read_text())["processes"] == 2
+    assert json.loads((out / "scores.json").read_text())["n_samples"] == 48
+    assert done.stdout.count("Results:") == 1
+
+
+@pytest.mark.parametrize(
+    ("extra", "sentence"),
+    [
+        (["--n-categories", "1"], "At least 2 categories"),
+        (["--epochs", "0"], "At least 1 epoch"),
+        (["--recipe", "secret"], "no recipe 'secret'"),
+        (["--resume"], "no run in"),
+        (["--device", "quantum"], "cannot be used"),
+    ],
+)
+def test_bad_settings(newkind: Newkind, shapes: Path, tmp_path: Path, extra: list[str], sentence: str) -> None:
+    done = newkind("discover", shapes, "--out", tmp_path / "run", *SMALL, *extra)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_bad_folders_and_data(newkind: Newkind, shapes: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.doc").write_text("precious")
+    done = newkind("discover", shapes, "--out", tmp_path / "mine", *SMALL, "--epochs", "1", "--overwrite")
+    assert done.returncode == 2
+    assert "is not a Newkind run" in done.stderr
+    assert (tmp_path / "mine" / "thesis.doc").read_text() == "precious"
+
+    run = tmp_path / "run"
+    assert newkind("discover", shapes, "--out", run, *SMALL, "--epochs", "1").returncode == 0
+    other = newkind("discover", shapes, "--out", run, *SMALL, "--epochs", "2")
+    assert other.returncode == 2
+    assert "other settings" in other.stderr
+    assert newkind("discover", shapes, "--out", run, *SMALL, "--epochs", "2", "--overwrite").returncode == 0
+
+    config = json.loads((run / "config.json").read_text())
+    (run / "config.json").write_text(json.dumps(config | {"format": 99, "newkind": "9.9"}))
+    done = newkind("predict", run, shapes / "img")
+    assert done.returncode == 2
+    assert "made by Newkind 9.9" in done.stderr
+
+    table = (shapes / "metadata.csv").read_text()
+    (shapes / "metadata.csv").write_text(table.replace(",red,", ",,").replace(",green,", ",,"))
+    done = newkind("discover", shapes, "--out", tmp_path / "no", *SMALL)
+    assert done.returncode == 2
+    assert "No image is labelled" in done.stderr
+    for verb in (["predict", tmp_path / "none", shapes], ["sort", tmp_path / "none", "--to", tmp_path / "x"]):
+        done = newkind(*verb)
+        assert done.returncode == 2
+        assert "not a finished Newkind run" in done.stderr
+
+
+def test_fewer_images_than_a_batch_and_one_labelled_image_of_a_class(
+    newkind: Newkind, shapes: Path, tmp_path: Path
+) -> None:
+    rows = [line for line in (shapes / "metadata.csv").read_text().splitlines() if "0" in line or "file" in line][:21]
+    (shapes / "metadata.csv").write_text("\n".join(rows) + "\n")
+    done = newkind(
+        "discover", shapes, "--out", tmp_path / "run", *SMALL[:-1], "128", "--epochs", "1", "--n-categories", "4"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "fewer images than a batch of 128" in done.stdout
+
+
+def test_doctor(newkind: Newkind) -> None:
+    done = newkind("doctor")
+    assert "torch" in done.stdout
+    assert "Cache directory" in done.stdout
+    assert "Traceback" not in done.stderr
