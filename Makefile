@@ -25,6 +25,7 @@ pytest: $(READY)
 	$(BIN)/pytest
 
 demo: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo]'
 	$(BIN)/python examples/demo.py
 
 bench: $(READY)

@@ -64,6 +64,8 @@ ORDER = [
     "sorting",
     "scoring",
     "checkup",
+    "api",
+    "estimators",
     "cli",
 ]
 

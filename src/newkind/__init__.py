@@ -1,5 +1,18 @@
 """Newkind sorts a partly labelled pile of images into the known categories and the new ones it discovers."""
 
-__all__ = ["__version__"]
+from typing import Any
+
+__all__ = ["SimGCD", "__version__", "discover", "load"]
 
 __version__ = "0.1.0"
+
+_HOMES = {"SimGCD": "newkind.estimators", "discover": "newkind.api", "load": "newkind.api"}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what is asked for when it is asked for: `import newkind` itself stays light."""
+    if name in _HOMES:
+        import importlib
+
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'newkind' has no attribute '{name}'")

@@ -29,7 +29,7 @@ class NewkindError(Exception):
         return f"{self.what} {self.fix}".strip()
 
 
-class DataError(NewkindError):
+class DataError(NewkindError, ValueError):
     """The images, labels or tables that were handed over cannot be used as they are."""
 
 
@@ -53,7 +53,7 @@ class CacheError(NewkindError):
     """Cached tokens that cannot be trusted, or cannot be written."""
 
 
-class ConfigError(NewkindError):
+class ConfigError(NewkindError, ValueError):
     """A setting that makes no sense, alone or beside the others."""
 
 

@@ -9,10 +9,9 @@ import typer
 
 if TYPE_CHECKING:
     from newkind.config import DiscoverConfig
-    from newkind.data.catalog import Collection
     from newkind.discovering import Outcome
 
-__all__ = ["discover"]
+__all__ = ["EpochLines", "discover"]
 
 BACKBONE, VIEWS, TRAIN = "Backbone and views", "Method", "Training"
 
@@ -82,6 +81,7 @@ def discover(
 
     from newkind import distributed
     from newkind.backbone.preparing import TrunkConfig
+    from newkind.config import configure, fitting_batch
     from newkind.data.opening import open_data
     from newkind.discovering import discover as run_discovery
     from newkind.training.engine import TrainingConfig
@@ -89,15 +89,15 @@ def discover(
     distributed.init_from_environment()
     console = Console(highlight=False, quiet=not distributed.main_process())
     collection = open_data(data)
-    config = _configure(
+    config = configure(
         collection,
-        data,
-        n_categories,
-        recipe,
-        entropy_weight,
+        benchmark=data.partition(":")[0],
+        n_categories=n_categories,
+        recipe=recipe,
+        entropy_weight=entropy_weight,
         training=TrainingConfig(
             epochs=epochs,
-            batch_size=_fitting_batch(batch_size, collection, console.print),
+            batch_size=fitting_batch(batch_size, collection, say=console.print),
             learning_rate=learning_rate,
             n_views=views_per_step,
             global_losses=global_losses,
@@ -118,7 +118,7 @@ def discover(
         ),
         online=online,
     )
-    with _EpochLines(config.training.epochs, out if tensorboard else None, show=distributed.main_process()) as lines:
+    with EpochLines(config.training.epochs, out if tensorboard else None, show=distributed.main_process()) as lines:
         outcome = run_discovery(
             collection,
             out,
@@ -134,35 +134,7 @@ def discover(
     distributed.shutdown()
 
 
-def _fitting_batch(batch_size: int, collection: Collection, say: Any) -> int:
-    from newkind import distributed
-
-    most = max(len(collection.catalog) // distributed.world_size(), 2)
-    if batch_size > most:
-        say(f"There are fewer images than a batch of {batch_size}; taking batches of {most}.")
-    return min(batch_size, most)
-
-
-def _configure(
-    collection: Collection, data: str, n_categories: int | None, recipe: str, entropy_weight: float | None, **parts: Any
-) -> DiscoverConfig:
-    from newkind.config import DiscoverConfig
-    from newkind.methods.simgcd import BENCHMARK_EPSILON, simgcd_recipe
-
-    known = collection.catalog.n_known_classes
-    if n_categories is not None:
-        k, why = n_categories, f"{n_categories} categories, as asked"
-    elif collection.truth is not None:
-        k = len(collection.truth.class_names)
-        why = f"{k} categories, as many as the truth has"
-    else:
-        k, why = 2 * known, f"room for {2 * known} categories, twice the known ones; --n-categories sets it"
-    epsilon = BENCHMARK_EPSILON.get(data.partition(":")[0], 1.0) if entropy_weight is None else entropy_weight
-    method = simgcd_recipe(recipe, n_categories=k, entropy_weight=epsilon)
-    return DiscoverConfig(method=method, recipe=recipe, known_k=why, **parts)
-
-
-class _EpochLines:
+class EpochLines:
     """A progress bar over epochs with the loss parts, the rate and the time left; TensorBoard files if asked."""
 
     def __init__(self, epochs: int, tensorboard: Path | None, *, show: bool) -> None:
@@ -183,7 +155,7 @@ class _EpochLines:
         self.writer: Any = None
         self.task: Any = None
 
-    def __enter__(self) -> _EpochLines:
+    def __enter__(self) -> EpochLines:
         return self
 
     def show(self, report: Any, scores: Any) -> None:

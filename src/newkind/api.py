@@ -1,0 +1,90 @@
+"""Newkind from Python: `discover` a pile, `load` a run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from newkind.backbone.preparing import TrunkConfig
+from newkind.config import configure, fitting_batch
+from newkind.data.catalog import Collection, FileImages
+from newkind.data.opening import open_data
+from newkind.discovering import Outcome
+from newkind.discovering import discover as run_discovery
+from newkind.discovery import Assignment, Category, read_assignments
+from newkind.model import LoadedModel, load_model
+from newkind.predicting import images_at, sort_images
+from newkind.progress import quiet
+from newkind.run import Run
+from newkind.training.engine import TrainingConfig
+
+__all__ = ["Discovery", "discover", "load"]
+
+
+class Discovery:
+    """A finished run: its categories, its assignments, and its model for images never seen."""
+
+    def __init__(self, run: Run, outcome: Outcome | None = None) -> None:
+        self.run = run
+        self.outcome = outcome
+        """What `discover` came to; None for a run that was loaded."""
+        self.assignments: list[Assignment] = read_assignments(run)
+        self.categories: list[Category] = [Category(**row) for row in run.read_json(run.categories_file)["categories"]]
+        self._model: LoadedModel | None = None
+
+    def predict(self, *images: str | os.PathLike[str]) -> list[Assignment]:
+        """Categories for image files, folders or .txt lists of images."""
+        found: FileImages = images_at([Path(image) for image in images])
+        return sort_images(self.model, found, advance=quiet).lines
+
+    @property
+    def model(self) -> LoadedModel:
+        """The network with its backbone; loaded when first asked for."""
+        if self._model is None:
+            self._model = load_model(self.run, say=_nothing)
+        return self._model
+
+    def __repr__(self) -> str:
+        n_new = sum(category.status == "new" and category.n_images > 0 for category in self.categories)
+        return f"<Discovery in {self.run.folder}: {len(self.assignments):,} images, {n_new} new categories>"
+
+
+def discover(
+    data: str | os.PathLike[str] | Collection,
+    out: str | os.PathLike[str],
+    *,
+    n_categories: int | None = None,
+    recipe: str = "release",
+    entropy_weight: float | None = None,
+    online: bool = False,
+    overwrite: bool = False,
+    trunk: TrunkConfig | None = None,
+    training: TrainingConfig | None = None,
+    say: Callable[[str], None] = print,
+) -> Discovery:
+    """As `newkind discover DATA --out RUN`: trains, sorts, writes the run folder, and goes on where an earlier call was ended."""
+    collection = data if isinstance(data, Collection) else open_data(data)
+    training = training or TrainingConfig()
+    config = configure(
+        collection,
+        training=replace(training, batch_size=fitting_batch(training.batch_size, collection, say=say)),
+        trunk=trunk or TrunkConfig(),
+        n_categories=n_categories,
+        recipe=recipe,
+        entropy_weight=entropy_weight,
+        benchmark="" if isinstance(data, Collection) else os.fspath(data).partition(":")[0],
+        online=online,
+    )
+    outcome = run_discovery(collection, Path(out), config, say=say, overwrite=overwrite)
+    return Discovery(Run.open(Path(out)), outcome)
+
+
+def load(run: str | os.PathLike[str]) -> Discovery:
+    """A finished run folder."""
+    return Discovery(Run.open(Path(run)))
+
+
+def _nothing(_: str) -> None:
+    pass

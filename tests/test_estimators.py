@@ -1,0 +1,135 @@
+"""The scikit-learn face on features, arrays and paths, and scikit-learn's own checks where they apply."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import estimator_checks
+
+import newkind
+from newkind import SimGCD
+from newkind.errors import DataError, RunError
+from newkind.evaluation import accuracy
+
+K, DIM = 5, 12
+
+
+def blobs(n: int = 200) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    truth = np.arange(n) % K
+    return rng.normal(size=(K, DIM))[truth] + 0.2 * rng.normal(size=(n, DIM)), truth
+
+
+def partly(truth: np.ndarray) -> np.ndarray:
+    return np.where((truth < 3) & (np.arange(len(truth)) // K % 2 == 0), truth, -1)
+
+
+def quick(**settings) -> SimGCD:
+    return SimGCD(K, epochs=15, batch_size=64, device="cpu", **settings)
+
+
+def test_features_with_numbers() -> None:
+    X, truth = blobs()
+    y = partly(truth)
+    model = quick().fit(X, y)
+    assert model.labels_[y >= 0].tolist() == truth[y >= 0].tolist()
+    assert model.classes_.tolist() == [0, 1, 2, 3, 4]
+    assert accuracy(truth[y < 0], model.labels_[y < 0], truth[y < 0] < 3).old > 0.9
+    p = model.predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-5)
+    assert np.array_equal(model.predict(X), model.classes_[p.argmax(axis=1)])
+    assert np.array_equal(model.predict(X)[y < 0], model.labels_[y < 0])
+    np.testing.assert_allclose(np.linalg.norm(model.transform(X), axis=1), 1, rtol=1e-5)
+    assert np.array_equal(quick().fit_predict(X, y), model.labels_)  # the same seed, the same answer
+    assert not np.array_equal(quick(random_state=1).fit(X, y).predict_proba(X), p)
+
+
+def test_names_and_every_way_to_say_unlabelled(tmp_path: Path) -> None:
+    X, truth = blobs()
+    names = np.array(["ant", "bee", "cat", "dog", "eel"])[truth]
+    y = [
+        name if label >= 0 else [None, "", float("nan"), -1][i % 4]
+        for i, (name, label) in enumerate(zip(names, partly(truth), strict=True))
+    ]
+    model = quick().fit(X, y)
+    assert set(model.classes_) == {"ant", "bee", "cat", "new-01", "new-02"}
+    model.save(tmp_path / "model")
+    again = SimGCD.load(tmp_path / "model")
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert np.array_equal(again.labels_, model.labels_)
+    assert again.get_params()["epochs"] == 15
+    with pytest.raises(RunError, match="exists already"):
+        model.save(tmp_path / "model")
+    run = newkind.load(tmp_path / "model")
+    assert len(run.assignments) == len(X)
+
+
+def test_images_and_paths(tmp_path: Path, make_image, monkeypatch) -> None:
+    monkeypatch.setenv("NEWKIND_CACHE", str(tmp_path / "cache"))
+    digits = load_digits()
+    images = np.kron(digits.images[:60] * 15, np.ones((4, 4))).astype(np.uint8)
+    y = np.where((digits.target[:60] < 5) & (np.arange(60) % 2 == 0), digits.target[:60], -1)
+    small = {
+        "backbone": "vit_tiny_patch16_224",
+        "random_weights": True,
+        "image_size": 32,
+        "n_views": 2,
+        "device": "cpu",
+    }
+    model = SimGCD(10, epochs=2, batch_size=20, **small).fit(images, y)
+    assert np.array_equal(model.predict(images)[y < 0], model.labels_[y < 0])
+    assert model.transform(images[:3]).shape == (3, 192)
+    paths = [make_image(tmp_path / f"{i}.png", seed=i) for i in range(12)]
+    model = SimGCD(4, epochs=1, batch_size=6, **small).fit(paths, ["a", "b", ""] * 4)
+    assert model.predict(paths[:2]).shape == (2,)
+    with pytest.raises(DataError, match="12 paths but 3 labels"):
+        model.fit(paths, ["a", "b", ""])
+    with pytest.raises(DataError):
+        model.predict(np.zeros((3, 192)))
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "check_no_attributes_set_in_init",
+        "check_get_params_invariance",
+        "check_set_params",
+        "check_parameters_default_constructible",
+        "check_estimator_repr",
+        "check_mixin_order",
+    ],
+)
+def test_scikit_learns_own_checks(check: str) -> None:
+    getattr(estimator_checks, check)("SimGCD", SimGCD(3, epochs=1))
+
+
+def test_clone_and_unfitted() -> None:
+    model = quick(learning_rate=0.05)
+    assert clone(model).get_params() == model.get_params()
+    with pytest.raises(NotFittedError):
+        model.predict(np.zeros((2, DIM)))
+
+
+def test_bad_input() -> None:
+    X, truth = blobs(40)
+    with pytest.raises(ValueError, match="fewer than the 3 known classes"):
+        SimGCD(2, epochs=1).fit(X, partly(truth))
+    with pytest.raises(ValueError, match="nothing is left to sort"):
+        quick().fit(X, truth)
+    with pytest.raises(ValueError, match="No image is labelled"):
+        quick().fit(X, np.full(40, -1))
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match="row 3"):
+        quick().fit(X, partly(truth))
+    with pytest.raises(ValueError, match="or features"):
+        quick().fit(np.zeros((2, 3, 4)), [0, 1])
+
+
+def test_public_names_are_there() -> None:
+    for name in newkind.__all__:
+        assert getattr(newkind, name) is not None
+    with pytest.raises(AttributeError):
+        newkind.nothing  # noqa: B018
