@@ -8,7 +8,9 @@ ranks and `average_gradients` divides by their number, which leaves exactly the 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
@@ -22,6 +24,7 @@ __all__ = [
     "average_gradients",
     "barrier",
     "broadcast_parameters",
+    "clear_message",
     "gather",
     "gather_uneven",
     "gather_with_gradient",
@@ -31,6 +34,36 @@ __all__ = [
     "shutdown",
     "world_size",
 ]
+
+DEATH = ("Connection closed", "Connection reset", "connection", "NCCL", "Socket", "Timed out", "timeout")
+"""Words in the errors of the process group that mean a peer is gone."""
+
+
+@contextmanager
+def clear_message() -> Iterator[None]:
+    """Turns what a process meets when another one of its job has died (a broken connection, or the launcher's SIGTERM)
+    into a sentence."""
+
+    def ended(*_: object) -> None:
+        raise _peer_died()
+
+    before = signal.signal(signal.SIGTERM, ended) if world_size() > 1 else None
+    try:
+        yield
+    except RuntimeError as error:
+        if world_size() == 1 or not any(word in str(error) for word in DEATH):
+            raise
+        raise _peer_died() from None
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _peer_died() -> NewkindError:
+    return NewkindError(
+        "Another process of this job has died or was stopped; what was finished up to the last checkpoint is kept.",
+        fix="Run the same command again: it goes on from there.",
+    )
 
 
 def rank() -> int:

@@ -234,6 +234,8 @@ class TokenCache:
 
     def __init__(self, store: TokenStore, slots: NDArray[np.int64], set_aside: tuple[SetAside, ...]) -> None:
         self.store = store
+        self.n_views = store.layout.n_views
+        """Random views that are drawn from; a study may set it lower than what the store holds."""
         self.slots = slots
         """(N,): each image's record, -1 for one that could not be decoded."""
         self.set_aside = set_aside
@@ -259,8 +261,8 @@ class TokenCache:
         """For each batch of image numbers (B,), `n_views` different views of each: Tokens of (n_views * B), view by view."""
         for step, batch in enumerate(batches):
             rng = np.random.default_rng((*seed, step))
-            order = rng.random((len(batch), self.store.layout.n_views)).argsort(axis=1)  # (B, V): a permutation a row
-            chosen = 1 + order[:, np.arange(n_views) % self.store.layout.n_views]  # (B, n_views)
+            order = rng.random((len(batch), self.n_views)).argsort(axis=1)  # (B, V): a permutation a row
+            chosen = 1 + order[:, np.arange(n_views) % self.n_views]  # (B, n_views)
             yield self.store.read(np.tile(self.slots[batch[rows]], n_views), chosen[rows].T.reshape(-1))
 
     def evaluation_batches(self, batches: Iterator[NDArray[np.int64]]) -> Iterator[Tokens]:

@@ -82,14 +82,32 @@ def state_hash(model: nn.Module) -> str:
 
 
 def list_stored() -> list[StoredWeights]:
-    """What is in our own cache directory."""
-    found = []
+    """What is in our own cache directory, and timm's models in the local hub cache."""
+    found = _list_hub_cache()
     for path in sorted(cache_dir("weights").glob("*.safetensors")):
         try:
             source = json.loads(path.with_suffix(".json").read_text())["source"]
         except (OSError, ValueError, KeyError):
             source = "unknown"
         found.append(StoredWeights(path.stem, path, source, path.stat().st_size / 1e6))
+    return found
+
+
+def _list_hub_cache() -> list[StoredWeights]:
+    import huggingface_hub
+    from huggingface_hub.errors import CacheNotFound
+
+    try:
+        repos = huggingface_hub.scan_cache_dir().repos
+    except (CacheNotFound, OSError, ValueError):
+        return []
+    found = []
+    for repo in sorted(repos, key=lambda repo: repo.repo_id):
+        path = huggingface_hub.try_to_load_from_cache(repo.repo_id, "model.safetensors")
+        if repo.repo_id.startswith("timm/") and isinstance(path, str):
+            found.append(
+                StoredWeights(repo.repo_id.removeprefix("timm/"), Path(path), "model hub", repo.size_on_disk / 1e6)
+            )
     return found
 
 

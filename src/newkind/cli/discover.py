@@ -118,7 +118,10 @@ def discover(
         ),
         online=online,
     )
-    with EpochLines(config.training.epochs, out if tensorboard else None, show=distributed.main_process()) as lines:
+    with (
+        distributed.clear_message(),
+        EpochLines(config.training.epochs, out if tensorboard else None, show=distributed.main_process()) as lines,
+    ):
         outcome = run_discovery(
             collection,
             out,
@@ -135,21 +138,28 @@ def discover(
 
 
 class EpochLines:
-    """A progress bar over epochs with the loss parts, the rate and the time left; TensorBoard files if asked."""
+    """A bar over epochs with rate and time left, the loss parts under it, a line a score; TensorBoard files if asked."""
 
     def __init__(self, epochs: int, tensorboard: Path | None, *, show: bool) -> None:
-        from rich.console import Console
+        from rich.console import Console, Group
+        from rich.live import Live
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.text import Text
 
+        if tensorboard is not None:
+            _summary_writer()  # before anything is computed
+        self.console = Console(stderr=True, highlight=False, quiet=not show)
+        time_left = TimeRemainingColumn(compact=True, elapsed_when_finished=True)
         self.bar = Progress(
             TextColumn("Epoch"),
             MofNCompleteColumn(),
-            BarColumn(bar_width=20),
-            TimeRemainingColumn(compact=True),
+            BarColumn(bar_width=24),
+            time_left,
             TextColumn("{task.description}"),
-            console=Console(stderr=True, highlight=False),
-            disable=not show,
+            console=self.console,
         )
+        self.parts = Text(style="dim")
+        self.live = Live(Group(self.bar, self.parts), console=self.console)
         self.epochs = epochs
         self.tensorboard = tensorboard
         self.writer: Any = None
@@ -160,29 +170,21 @@ class EpochLines:
 
     def show(self, report: Any, scores: Any) -> None:
         if self.task is None:
-            self.bar.start()
+            self.live.start()
             self.task = self.bar.add_task("", total=self.epochs, completed=report.epoch - 1)
-        parts = "  ".join(f"{name} {value:.3f}" for name, value in report.losses.items())
-        self.bar.update(
-            self.task, completed=report.epoch, description=f"{parts}  {report.images_per_second:,.0f} images/s"
-        )
+        self.bar.update(self.task, completed=report.epoch, description=f"{report.images_per_second:,.0f} images/s")
+        self.parts.plain = "  ".join(f"{name} {value:.2f}" for name, value in report.losses.items())
         if scores is not None:
             line = f"epoch {report.epoch:>4}  loss {report.losses['total']:.3f}"
-            self.bar.console.print(
+            self.console.print(
                 f"{line}  All {_percent(scores.all)}  Old {_percent(scores.old)}  New {_percent(scores.new)}"
             )
         if self.tensorboard is not None:
             self._write(report, scores)
 
     def _write(self, report: Any, scores: Any) -> None:
-        if self.writer is None:
-            try:
-                from torch.utils.tensorboard import SummaryWriter
-            except ImportError:
-                from newkind.errors import ConfigError
-
-                raise ConfigError("TensorBoard is not installed.", fix="pip install 'newkind[tensorboard]'") from None
-            self.writer = SummaryWriter(self.tensorboard / "tensorboard")  # type: ignore[operator]
+        if self.writer is None:  # not before the run folder is there
+            self.writer = _summary_writer()(self.tensorboard / "tensorboard")  # type: ignore[operator]
         for name, value in report.losses.items():
             self.writer.add_scalar(f"loss/{name}", value, report.epoch)
         for name in ("all", "old", "new") if scores is not None else ():
@@ -190,9 +192,19 @@ class EpochLines:
 
     def __exit__(self, *_: object) -> None:
         if self.task is not None:
-            self.bar.stop()
+            self.live.stop()
         if self.writer is not None:
             self.writer.close()
+
+
+def _summary_writer() -> Any:
+    from newkind.errors import ConfigError
+
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise ConfigError("TensorBoard is not installed.", fix="pip install 'newkind[tensorboard]'") from None
+    return SummaryWriter
 
 
 def _percent(share: float) -> str:
@@ -215,5 +227,5 @@ def _tell(console: Any, outcome: Outcome, config: DiscoverConfig) -> None:
         )
     parts = ", ".join(f"{name} {duration(seconds)}" for name, seconds in outcome.seconds.items())
     console.print(f"Time: {parts}. Backbone {config.trunk.backbone}, recipe {config.recipe}.")
-    console.print(f"Results: {run}/assignments.csv, categories.json, scores and model beside them.")
+    console.print(f"Results: {run}/assignments.csv, with categories.json, the metrics and the model beside it.")
     console.print(f"[dim]Next:  newkind sort {run} --to FOLDER    newkind predict {run} IMAGES[/]")
