@@ -52,7 +52,7 @@ ORDER = [
     "training.network",
     "training.optim",
     "training.checkpoint",
-    "training.predicting",
+    "training.inference",
     "training.engine",
     "config",
     "evaluation",

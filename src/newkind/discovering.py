@@ -33,8 +33,8 @@ from newkind.progress import duration
 from newkind.run import Run
 from newkind.training.checkpoint import load_checkpoint
 from newkind.training.engine import EpochReport, train
+from newkind.training.inference import Predictions, predict_images
 from newkind.training.network import Network
-from newkind.training.predicting import Predictions, predict_images
 
 __all__ = ["Outcome", "discover"]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from newkind.errors import RunError
 from newkind.run import Run
-from newkind.training.predicting import Predictions
+from newkind.training.inference import Predictions
 
 __all__ = [
     "COLUMNS",

@@ -16,7 +16,7 @@ from newkind.data.names import Names
 from newkind.discovery import Assignment, assignments_of
 from newkind.errors import DataError
 from newkind.model import LoadedModel
-from newkind.training.predicting import predict_images
+from newkind.training.inference import predict_images
 
 __all__ = ["Sorted", "images_at", "sort_images"]
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from PIL import Image
 
@@ -235,6 +237,66 @@ def test_fewer_images_than_a_batch_and_one_labelled_image_of_a_class(
     )
     assert done.returncode == 0, done.stderr
     assert "fewer images than a batch of 128" in done.stdout
+
+
+def test_a_disk_that_fills_up_loses_nothing(
+    shapes: Path, tmp_path: Path, environment: dict[str, str], newkind: Newkind
+) -> None:
+    """No file may grow beyond a limit, as on a full disk: first the tokens fail, then the checkpoint."""
+    run = tmp_path / "run"
+    command = [sys.executable, "-m", "newkind", "discover", str(shapes), "--out", str(run), *SMALL, "--epochs", "2"]
+
+    def limited(megabytes: float) -> subprocess.CompletedProcess[str]:
+        size = int(megabytes * 2**20)
+        return subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+        )
+
+    done = limited(0.2)
+    assert done.returncode == 2
+    assert "tokens could not be written" in done.stderr
+    assert "Traceback" not in done.stderr
+    done = limited(8)
+    assert done.returncode == 2
+    assert "checkpoint.safetensors could not be written" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert newkind(*command[3:]).returncode == 0
+    assert len(read_csv(run / "assignments.csv")) == 64
+
+
+def test_a_process_that_dies_ends_the_job_with_a_sentence_and_the_same_command_goes_on(
+    shapes: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    out = tmp_path / "run"
+    launch = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node=2",
+        "-m",
+        "newkind",
+        "discover",
+    ]
+    command = [*launch, str(shapes), "--out", str(out), *SMALL[:-1], "8", "--epochs", "40", "--checkpoint-seconds", "0"]
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+    while job.poll() is None and not (out / "checkpoint.safetensors").exists():
+        time.sleep(0.05)
+    workers = psutil.Process(job.pid).children(recursive=True)
+    second = next(p for p in workers if p.environ().get("RANK") == "1")
+    second.kill()
+    said = job.communicate()[0]
+    assert job.returncode != 0
+    assert "Another process of this job has died" in said
+    assert not (out / "assignments.csv").exists()
+    again = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert again.returncode == 0, again.stderr
+    assert "Going on after epoch" in again.stdout
 
 
 def test_doctor(newkind: Newkind) -> None:

@@ -17,9 +17,9 @@ from newkind.evaluation import accuracy
 from newkind.methods.simgcd import SimGCD, simgcd_recipe
 from newkind.training.checkpoint import load_checkpoint
 from newkind.training.engine import TrainingConfig, train
+from newkind.training.inference import predict_images
 from newkind.training.network import Network
 from newkind.training.optim import build_sgd
-from newkind.training.predicting import predict_images
 
 K, DIM = 6, 16
 

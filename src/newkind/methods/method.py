@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -40,18 +41,18 @@ class LossTerms:
         )
 
 
-class Method(nn.Module):
+class Method(nn.Module, ABC):
     """Subclasses hold their heads as modules."""
 
     n_categories: int
 
+    @abstractmethod
     def loss_terms(self, features: Tensor, batch: Batch) -> LossTerms:
         """features (n_views * B, d), view by view."""
-        raise NotImplementedError(type(self).__name__)
 
+    @abstractmethod
     def logits(self, features: Tensor) -> Tensor:
         """(M, d) -> (M, K): divided by nothing; softmax of `logits / temperature` are the probabilities."""
-        raise NotImplementedError(type(self).__name__)
 
     @property
     def temperature(self) -> float:
