@@ -1,5 +1,6 @@
 """The scikit-learn face on features, arrays and paths, and scikit-learn's own checks where they apply."""
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,15 @@ def test_features_with_numbers() -> None:
     np.testing.assert_allclose(np.linalg.norm(model.transform(X), axis=1), 1, rtol=1e-5)
     assert np.array_equal(quick().fit_predict(X, y), model.labels_)  # the same seed, the same answer
     assert not np.array_equal(quick(random_state=1).fit(X, y).predict_proba(X), p)
+
+
+def test_a_pickled_model_stands_by_itself() -> None:
+    X, truth = blobs(60)
+    model = quick().fit(X, partly(truth))
+    expected, content = model.predict(X), pickle.dumps(model)
+    del model
+    again = pickle.loads(content)
+    assert np.array_equal(again.predict(X), expected)
 
 
 def test_names_and_every_way_to_say_unlabelled(tmp_path: Path) -> None:

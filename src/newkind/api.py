@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from newkind.backbone.preparing import TrunkConfig
-from newkind.config import configure, fitting_batch
+from newkind.config import configure
 from newkind.data.catalog import Collection, FileImages
 from newkind.data.opening import open_data
 from newkind.discovering import Outcome
@@ -66,10 +65,9 @@ def discover(
 ) -> Discovery:
     """As `newkind discover DATA --out RUN`: trains, sorts, writes the run folder, and goes on where an earlier call was ended."""
     collection = data if isinstance(data, Collection) else open_data(data)
-    training = training or TrainingConfig()
     config = configure(
         collection,
-        training=replace(training, batch_size=fitting_batch(training.batch_size, collection, say=say)),
+        training=training or TrainingConfig(),
         trunk=trunk or TrunkConfig(),
         n_categories=n_categories,
         recipe=recipe,

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from newkind import distributed
 from newkind.backbone.preparing import TrunkConfig
 from newkind.data.catalog import Collection
 from newkind.errors import ConfigError
 from newkind.methods.simgcd import BENCHMARK_EPSILON, SimGCDConfig, simgcd_recipe
 from newkind.training.engine import TrainingConfig
 
-__all__ = ["DiscoverConfig", "configure", "fitting_batch", "from_json", "to_json"]
+__all__ = ["DiscoverConfig", "configure", "from_json", "to_json"]
 
 T = TypeVar("T")
 
@@ -58,14 +56,6 @@ def configure(
     epsilon = BENCHMARK_EPSILON.get(benchmark, 1.0) if entropy_weight is None else entropy_weight
     method = simgcd_recipe(recipe, n_categories=k, entropy_weight=epsilon)
     return DiscoverConfig(method=method, training=training, trunk=trunk, recipe=recipe, online=online, known_k=why)
-
-
-def fitting_batch(batch_size: int, collection: Collection, *, say: Callable[[str], None]) -> int:
-    """`batch_size`, or as many images as there are."""
-    most = max(len(collection.catalog) // distributed.world_size(), 2)
-    if batch_size > most:
-        say(f"There are fewer images than a batch of {batch_size}; taking batches of {most}.")
-    return min(batch_size, most)
 
 
 def to_json(config: Any) -> dict[str, Any]:

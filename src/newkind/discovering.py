@@ -6,7 +6,8 @@ import hashlib
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,17 @@ import torch
 from numpy.typing import NDArray
 
 from newkind import distributed
-from newkind.backbone.cache import TokenCache
+from newkind.backbone.cache import TokenCache, seconds_per_view
 from newkind.backbone.online import OnlineTokens
 from newkind.backbone.preparing import Prepared, choose_device, prepare_cache, prepare_trunk
 from newkind.backbone.ready import ReadyFeatures
 from newkind.backbone.tokens import Tokens
 from newkind.config import DiscoverConfig, to_json
 from newkind.data.catalog import Collection, Features, FileImages, SetAside, find_obstacles
+from newkind.data.names import printable
 from newkind.data.sampling import steps_per_epoch
 from newkind.discovery import assignments_csv, assignments_of, category_rows, name_categories
-from newkind.errors import ConfigError
+from newkind.errors import ConfigError, DataError, RunError
 from newkind.evaluation import Accuracy, accuracy, evaluate
 from newkind.methods.method import Batch
 from newkind.methods.simgcd import SimGCD
@@ -83,24 +85,33 @@ def discover(
     on_epoch: Callable[[EpochReport, Accuracy | None], None] | None = None,
 ) -> Outcome | None:
     """Trains, sorts and writes the run folder. The same call goes on where an earlier one was ended; None for a dry run."""
-    _check(collection, config)
     clock = {"start": time.perf_counter()}
-    setting = _prepare(collection, config, say, dry_run)
-    if setting is None:
+    _check(collection, config)
+    _tell_data(collection, say)
+    config = _fit_batch(config, len(collection.catalog), say)
+    prepared, device, dim = _load_backbone(collection, config, say)
+    network = _new_network(prepared, dim, config)
+    _announce(collection, config, prepared, network, device, dim, say)
+    if dry_run:
+        if prepared is not None and not config.online:
+            prepare_cache(collection, config.trunk, prepared, say=say, dry_run=True)
         return None
+    source = _open_source(collection, config, prepared, device, say)
+    images = np.flatnonzero(source.usable)
+    setting = _Setting(source, prepared, network, images, collection.catalog.labels[images], device, dim)
+    _check_usable(collection, setting)
+    config = _fit_batch(config, len(images), say)
     clock["tokens"] = time.perf_counter()
     fingerprint = _fingerprint(collection, config, setting)
-    seconds = _estimate(setting, config)
-    say(
-        f"To do: {config.training.epochs} epochs of {_steps(setting, config)} steps, about {duration(seconds)} ({config.known_k})."
-    )
-    if dry_run:
-        return None
-    run = Run.start(out, fingerprint=fingerprint, overwrite=overwrite, must_exist=resume)
-    _open_run(run, collection, config, setting, fingerprint, say)
-    _train(run, collection, config, setting, fingerprint, on_epoch)
-    clock["training"] = time.perf_counter()
-    return _finish(run, collection, config, setting, clock)
+    run = Run(out)
+    if distributed.main_process():
+        run = Run.start(out, fingerprint=fingerprint, overwrite=overwrite, must_exist=resume)
+        _open_run(run, collection, config, setting, fingerprint, say)
+    distributed.barrier()
+    with run.locked() if distributed.main_process() else nullcontext():
+        _train(run, collection, config, setting, fingerprint, on_epoch)
+        clock["training"] = time.perf_counter()
+        return _finish(run, collection, config, setting, clock)
 
 
 def _check(collection: Collection, config: DiscoverConfig) -> None:
@@ -114,77 +125,127 @@ def _check(collection: Collection, config: DiscoverConfig) -> None:
         )
 
 
-def _prepare(collection: Collection, config: DiscoverConfig, say: Say, dry_run: bool) -> _Setting | None:
-    """Tokens for every usable image, and the untrained network. None if a dry run would have to build a cache."""
+def _tell_data(collection: Collection, say: Say) -> None:
+    """What a person should know before it starts."""
+    for note in collection.notes:
+        say(note)
+    _tell_set_aside(collection.set_aside, say)
+    single = [
+        name for name, n in zip(collection.catalog.class_names, collection.catalog.counts(), strict=True) if n == 1
+    ]
+    if single:
+        more = f" and {len(single) - 1} more" if len(single) > 1 else ""
+        say(f"{single[0]}{more}: a single labelled image; more would teach more.")
+    truth = collection.truth
+    if truth is not None and not np.any(truth.labels >= truth.n_old):
+        say("The truth names no new class: there will be no score for New.")
+
+
+def _tell_set_aside(items: tuple[SetAside, ...], say: Say) -> None:
+    for item in items[:5]:
+        say(f"Set aside: {printable(item.name)} ({item.reason}).")
+    if len(items) > 5:
+        say(f"... and {len(items) - 5} more; newkind inspect lists them.")
+
+
+def _fit_batch(config: DiscoverConfig, n_images: int, say: Say) -> DiscoverConfig:
+    """A batch is never larger than what there is."""
+    most = max(n_images // distributed.world_size(), 2)
+    if config.training.batch_size <= most:
+        return config
+    say(f"There are fewer images than a batch of {config.training.batch_size}; taking batches of {most}.")
+    return replace(config, training=replace(config.training, batch_size=most))
+
+
+def _load_backbone(
+    collection: Collection, config: DiscoverConfig, say: Say
+) -> tuple[Prepared | None, torch.device, int]:
+    """The cut backbone (None for ready features), the device, and the features' dimension."""
     items = collection.catalog.items
-    prepared: Prepared | None = None
-    source: TokenCache | OnlineTokens | ReadyFeatures
     if isinstance(items, Features):
-        source, device, dim = ReadyFeatures(items), choose_device(config.trunk.device), items.values.shape[1]
-    else:
-        prepared = prepare_trunk(config.trunk, say=say)
-        device, dim = prepared.device, prepared.tuned.dim
-        if config.online:
-            source = OnlineTokens(items, prepared.trunk, config.trunk.recipe, device=device)
-        else:
-            cache = _shared_cache(collection, config, prepared, say, dry_run)
-            if cache is None:
-                return None
-            source = cache
-    _tell_set_aside(source.set_aside, say)
-    images = np.flatnonzero(source.usable)
-    labels = collection.catalog.labels[images]
-    if obstacles := find_obstacles(labels, collection.catalog.class_names):
-        raise obstacles[0]
+        return None, choose_device(config.trunk.device), items.values.shape[1]
+    prepared = prepare_trunk(config.trunk, say=say)
+    return prepared, prepared.device, prepared.tuned.dim
+
+
+def _new_network(prepared: Prepared | None, dim: int, config: DiscoverConfig) -> Network:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.training.seed)
-        network = Network(prepared.tuned if prepared else None, SimGCD(dim, config.method))
-    return _Setting(source, prepared, network, images, labels, device, dim)
+        return Network(prepared.tuned if prepared else None, SimGCD(dim, config.method))
 
 
-def _shared_cache(
-    collection: Collection, config: DiscoverConfig, prepared: Prepared, say: Say, dry_run: bool
-) -> TokenCache | None:
-    """The first process of each machine builds; the others wait and find everything there."""
-    cache = None
-    if distributed.main_process():
-        cache = prepare_cache(collection, config.trunk, prepared, say=say, dry_run=dry_run)
-    distributed.barrier()
-    if not distributed.main_process():
-        cache = prepare_cache(collection, config.trunk, prepared, say=_say_nothing, dry_run=dry_run)
-    return cache
+def _announce(
+    collection: Collection,
+    config: DiscoverConfig,
+    prepared: Prepared | None,
+    network: Network,
+    device: torch.device,
+    dim: int,
+    say: Say,
+) -> None:
+    """Epochs, steps and time, from one step on made-up tokens (and, online, a few views through the trunk)."""
+    training, n_tokens = config.training, prepared.trunk.n_tokens if prepared else 0
+    rows = training.n_views * training.batch_size
+    moments = torch.ones(rows, n_tokens, 2, device=device) if prepared and prepared.trunk.keep_moments else None
+    tokens = Tokens(torch.zeros(rows, n_tokens, dim, device=device), torch.zeros(rows, dim, device=device), moments)
+    batch = Batch(
+        labels=torch.zeros(training.batch_size, dtype=torch.long, device=device),
+        n_views=training.n_views,
+        epoch=0,
+        n_epochs=1,
+    )
+    network.to(device)
+    for _ in range(2):
+        start = time.perf_counter()
+        network.method.loss_terms(network.features(tokens), batch).total().backward()  # type: ignore[no-untyped-call]
+        seconds = 1.3 * (time.perf_counter() - start)  # the optimiser's step and reading
+    network.zero_grad(set_to_none=True)
+    if config.online and prepared is not None:
+        seconds += rows * seconds_per_view(prepared.trunk, config.trunk.image_size, device=device)
+    steps = steps_per_epoch(len(collection.catalog), training.batch_size * distributed.world_size())
+    say(
+        f"Training: {training.epochs} epochs of {steps} steps on {device}, about {duration(seconds * steps * training.epochs)} "
+        f"({config.known_k})."
+    )
+
+
+def _open_source(
+    collection: Collection, config: DiscoverConfig, prepared: Prepared | None, device: torch.device, say: Say
+) -> TokenCache | OnlineTokens | ReadyFeatures:
+    """Tokens for every usable image. The first process of a machine builds the cache; the others find it there."""
+    items = collection.catalog.items
+    source: TokenCache | OnlineTokens | ReadyFeatures | None = None
+    if isinstance(items, Features) or prepared is None:
+        return ReadyFeatures(items)  # type: ignore[arg-type]
+    if config.online:
+        source = OnlineTokens(items, prepared.trunk, config.trunk.recipe, device=device)
+    else:
+        if distributed.first_on_machine():
+            source = prepare_cache(collection, config.trunk, prepared, say=say)
+        distributed.barrier()
+        source = source or prepare_cache(collection, config.trunk, prepared, say=_say_nothing)
+    if source is None:
+        raise RunError("The token cache could not be opened.")
+    _tell_set_aside(source.set_aside, say)
+    return source
 
 
 def _say_nothing(_: str) -> None:
     pass
 
 
-def _tell_set_aside(items: tuple[SetAside, ...], say: Say) -> None:
-    for item in items[:5]:
-        say(f"Set aside: {item.name} ({item.reason}).")
-    if len(items) > 5:
-        say(f"... and {len(items) - 5} more; newkind inspect lists them.")
-
-
-def _steps(setting: _Setting, config: DiscoverConfig) -> int:
-    return steps_per_epoch(len(setting.images), config.training.batch_size * distributed.world_size())
-
-
-def _estimate(setting: _Setting, config: DiscoverConfig) -> float:
-    """Seconds of training, from one step on made-up tokens."""
-    n = config.training.batch_size
-    n_tokens = setting.prepared.trunk.n_tokens if setting.prepared else 0
-    tokens = Tokens(torch.zeros(2 * n, n_tokens, setting.dim), torch.zeros(2 * n, setting.dim)).to(setting.device)
-    if setting.prepared is not None and setting.prepared.trunk.keep_moments:
-        tokens = Tokens(tokens.xhat, tokens.cls, torch.ones(2 * n, n_tokens, 2, device=setting.device))
-    batch = Batch(labels=torch.zeros(n, dtype=torch.long, device=setting.device), n_views=2, epoch=0, n_epochs=1)
-    network = setting.network.to(setting.device)
-    for _ in range(2):
-        start = time.perf_counter()
-        network.method.loss_terms(network.features(tokens), batch).total().backward()  # type: ignore[no-untyped-call]
-        seconds = time.perf_counter() - start
-    network.zero_grad(set_to_none=True)
-    return 1.3 * seconds * _steps(setting, config) * config.training.epochs
+def _check_usable(collection: Collection, setting: _Setting) -> None:
+    """What is left after broken images were set aside must still be enough."""
+    names = collection.catalog.class_names
+    counts = np.bincount(setting.labels[setting.labels >= 0], minlength=len(names))
+    if lost := [name for name, n in zip(names, counts, strict=True) if n == 0]:
+        raise DataError(
+            f"None of the labelled images of '{lost[0]}' can be read"
+            + (f" (nor of {len(lost) - 1} more classes)." if len(lost) > 1 else "."),
+            fix="Repair or replace them, or remove the class.",
+        )
+    if obstacles := find_obstacles(setting.labels, names):
+        raise obstacles[0]
 
 
 def _fingerprint(collection: Collection, config: DiscoverConfig, setting: _Setting) -> str:
@@ -196,10 +257,8 @@ def _fingerprint(collection: Collection, config: DiscoverConfig, setting: _Setti
     digest = hashlib.sha256(json.dumps(deciding, sort_keys=True).encode())
     digest.update(json.dumps(list(catalog.class_names)).encode())
     digest.update(np.ascontiguousarray(setting.labels).tobytes())
-    if isinstance(setting.source, TokenCache):
-        digest.update(setting.source.content_hash())
-    elif setting.prepared is not None:
-        digest.update(setting.prepared.sha256.encode())
+    digest.update(setting.source.content_hash())
+    digest.update(setting.prepared.sha256.encode() if setting.prepared else b"")
     digest.update(str(distributed.world_size()).encode())
     return digest.hexdigest()
 
@@ -207,8 +266,6 @@ def _fingerprint(collection: Collection, config: DiscoverConfig, setting: _Setti
 def _open_run(
     run: Run, collection: Collection, config: DiscoverConfig, setting: _Setting, fingerprint: str, say: Say
 ) -> None:
-    if not distributed.main_process():
-        return
     found = load_checkpoint(run.checkpoint_file)
     finished = 0 if found is None or found.fingerprint != fingerprint else found.finished_epochs
     if finished:

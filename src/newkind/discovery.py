@@ -103,9 +103,7 @@ def assignments_of(
 def assignments_csv(lines: list[Assignment], *, extra: dict[str, list[float]] | None = None) -> str:
     """CSV text with the columns of COLUMNS, and those of `extra` after them."""
     extra = extra or {}
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*COLUMNS, *extra])
+    rows = [_csv_line([*COLUMNS, *extra])]
     for i, line in enumerate(lines):
         first = (
             line.file,
@@ -115,8 +113,15 @@ def assignments_csv(lines: list[Assignment], *, extra: dict[str, list[float]] | 
             line.second,
             f"{line.second_confidence:.4f}",
         )
-        writer.writerow([*first, *(f"{column[i]:.4f}" for column in extra.values())])
-    return text.getvalue()
+        rows.append(_csv_line([*first, *(f"{column[i]:.4f}" for column in extra.values())]))
+    return "".join(rows)
+
+
+def _csv_line(cells: list[str]) -> str:
+    """Written with the standard's line end, so that a carriage return inside a name is quoted, and ended with ours."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n").writerow(cells)
+    return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def read_assignments(run: Run) -> list[Assignment]:

@@ -11,6 +11,7 @@ import os
 import signal
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from itertools import chain
 from typing import Any
 
@@ -23,8 +24,10 @@ from newkind.errors import NewkindError
 __all__ = [
     "average_gradients",
     "barrier",
+    "broadcast",
     "broadcast_parameters",
     "clear_message",
+    "first_on_machine",
     "gather",
     "gather_uneven",
     "gather_with_gradient",
@@ -35,6 +38,8 @@ __all__ = [
     "world_size",
 ]
 
+PATIENCE = timedelta(days=7)
+"""How long processes wait for one that builds the token cache; a dead one is noticed at once by its closed connection."""
 DEATH = ("Connection closed", "Connection reset", "connection", "NCCL", "Socket", "Timed out", "timeout")
 """Words in the errors of the process group that mean a peer is gone."""
 
@@ -45,7 +50,9 @@ def clear_message() -> Iterator[None]:
     into a sentence."""
 
     def ended(*_: object) -> None:
-        raise _peer_died()
+        # Wherever this process is just now: everything on disk is written whole or not at all.
+        os.write(2, f"Error: {_peer_died()}\n".encode())
+        os._exit(2)
 
     before = signal.signal(signal.SIGTERM, ended) if world_size() > 1 else None
     try:
@@ -79,6 +86,20 @@ def world_size() -> int:
 def main_process() -> bool:
     """Whether this process writes files and prints."""
     return rank() == 0
+
+
+def first_on_machine() -> bool:
+    """Whether this process prepares what the others of its machine will read from its disk."""
+    return not _has_group() or os.environ.get("LOCAL_RANK", "0") == "0"
+
+
+def broadcast(x: Tensor) -> Tensor:
+    """Rank 0's tensor on every rank; shapes are the same everywhere."""
+    if world_size() == 1:
+        return x
+    sent = x.detach().contiguous().clone()
+    dist.broadcast(sent, src=0)
+    return sent
 
 
 def gather(x: Tensor) -> Tensor:
@@ -135,9 +156,7 @@ def broadcast_parameters(module: nn.Module) -> None:
     if world_size() == 1:
         return
     for tensor in chain(module.parameters(), module.buffers()):
-        sent = tensor.contiguous()
-        dist.broadcast(sent, src=0)
-        tensor.copy_(sent)
+        tensor.copy_(broadcast(tensor))
 
 
 def init_from_environment() -> None:
@@ -145,7 +164,7 @@ def init_from_environment() -> None:
     if not {"RANK", "WORLD_SIZE", "LOCAL_RANK"} <= os.environ.keys() or _has_group():
         return
     if not torch.cuda.is_available():
-        dist.init_process_group("gloo")
+        dist.init_process_group("gloo", timeout=PATIENCE)
         return
     n_gpus, local_rank = torch.cuda.device_count(), int(os.environ["LOCAL_RANK"])
     if local_rank >= n_gpus:
@@ -155,7 +174,7 @@ def init_from_environment() -> None:
         )
     torch.cuda.set_device(local_rank)
     # Each device its backend: ids and predictions are gathered on the CPU.
-    dist.init_process_group("cpu:gloo,cuda:nccl", device_id=torch.device("cuda", local_rank))
+    dist.init_process_group("cpu:gloo,cuda:nccl", device_id=torch.device("cuda", local_rank), timeout=PATIENCE)
 
 
 def shutdown() -> None:

@@ -74,11 +74,9 @@ class SimGCD(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[mis
     def fit(self, X: Any, y: Any) -> SimGCD:
         """X: paths, uint8 images (N, H, W[, C]) or features (N, d); y: (N,), -1, None, NaN or "" for unlabelled."""
         collection = _collect(X, y)
-        folder = tempfile.mkdtemp(prefix="newkind-")
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)  # the run lives as long as the estimator
         self._discovery = discover(
             collection,
-            Path(folder) / "run",
+            self._own_folder() / "run",
             n_categories=self.n_categories,
             recipe=self.recipe,
             entropy_weight=self.entropy_weight,
@@ -161,6 +159,29 @@ class SimGCD(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[mis
         by_name = {category.name: model.classes_[category.prototype] for category in found.categories}
         model.labels_ = np.array([by_name[line.category] for line in found.assignments])
         return model
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With the run's files, since its folder goes with this object."""
+        state = dict(super().__getstate__())
+        found = state.pop("_discovery", None)
+        if found is not None:
+            state["_files"] = {path.name: path.read_bytes() for path in found.run.folder.iterdir() if path.is_file()}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        files = state.pop("_files", None)
+        super().__setstate__(state)
+        if files is not None:
+            folder = self._own_folder()
+            for name, content in files.items():
+                (folder / name).write_bytes(content)
+            self._discovery = load(folder)
+
+    def _own_folder(self) -> Path:
+        """A folder that lives as long as this estimator."""
+        folder = tempfile.mkdtemp(prefix="newkind-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return Path(folder)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_discovery")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file
@@ -53,12 +54,15 @@ def save_model(
     )
 
 
-def load_model(run: Run, *, device: str = "auto", say: Callable[[str], None]) -> LoadedModel:
+def load_model(
+    run: Run, *, device: str = "auto", weights: Path | None = None, say: Callable[[str], None]
+) -> LoadedModel:
     """The model of a finished run; the backbone's weights must be the ones that it was trained on."""
     run.config()
     card = run.read_json(run.model_card)
     try:
-        trunk = from_json(TrunkConfig, card["trunk"] | {"device": device})
+        moved = {} if weights is None else {"weights": weights}
+        trunk = from_json(TrunkConfig, card["trunk"] | {"device": device} | moved)
         method = SimGCD(card["dim"], from_json(SimGCDConfig, card["method_config"]))
         categories = [Category(**row) for row in run.read_json(run.categories_file)["categories"]]
         n_known, dim, sha256 = int(card["n_known"]), int(card["dim"]), card["weights_sha256"]

@@ -52,6 +52,9 @@ def sort_images(model: LoadedModel, images: FileImages | Features, *, advance: C
     """Categories for images that the model has not seen, from their evaluation view."""
     source: OnlineTokens | ReadyFeatures
     if isinstance(images, Features):
+        if model.prepared is not None or images.values.shape[1] != model.dim:
+            wanted = "images" if model.prepared is not None else f"features of {model.dim} numbers"
+            raise DataError(f"This run sorts {wanted}, not features of {images.values.shape[1]} numbers.")
         source, device = ReadyFeatures(images), torch.device("cpu")
     elif model.prepared is None:
         raise DataError("This run was made on ready features; it cannot sort images.")

@@ -12,7 +12,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["duration", "progress_bar", "quiet"]
+__all__ = ["duration", "percent", "progress_bar", "quiet"]
 
 
 class _RateColumn(ProgressColumn):
@@ -55,6 +55,11 @@ def duration(seconds: float) -> str:
         return f"{max(round(seconds), 1)} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def percent(share: float) -> str:
+    """A share as a percentage with one decimal; a dash for one that is not defined."""
+    return "  -  " if share != share else f"{100 * share:5.1f}"
 
 
 def quiet(_: int) -> None:

@@ -7,15 +7,33 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from newkind import __version__
 from newkind.errors import RunError
 
-__all__ = ["Run"]
+__all__ = ["Run", "to_bytes"]
 
 FORMAT = 1
+LOCK = ".lock"
+
+
+def _is_trace(path: Path) -> bool:
+    """What a process that was ended may leave behind."""
+    return path.name == LOCK or path.name.endswith(".partial")
+
+
+def to_bytes(text: str) -> bytes:
+    """UTF-8, with file names' own bytes where they are not UTF-8; what no encoding has becomes an escape."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace")
 
 
 class Run:
@@ -32,6 +50,7 @@ class Run:
         self.assignments_file = folder / "assignments.csv"
         self.categories_file = folder / "categories.json"
         self.scores_file = folder / "scores.json"
+        self._names = {path.name for name, path in vars(self).items() if name not in ("folder",)}
 
     @classmethod
     def open(cls, folder: Path) -> Run:
@@ -42,17 +61,18 @@ class Run:
 
     @classmethod
     def start(cls, folder: Path, *, fingerprint: str, overwrite: bool, must_exist: bool = False) -> Run:
-        """A new folder, or the unfinished run of the same settings in it. Never touches a folder that is not a run."""
+        """A new folder, or the unfinished run of the same settings in it. Never touches a file that is not a run's own."""
         run = cls(folder)
         if run.config_file.exists():
+            found = run.config()  # raises if this is somebody else's config.json
             if overwrite:
-                shutil.rmtree(folder)
-            elif run.config().get("fingerprint") != fingerprint:
+                run._remove_artefacts()
+            elif found.get("fingerprint") != fingerprint:
                 raise RunError(
                     f"{folder} holds a run with other settings or other data.",
                     fix="Take another --out, repeat the command that made it, or start anew with --overwrite.",
                 )
-        elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        elif folder.exists() and (not folder.is_dir() or any(not _is_trace(path) for path in folder.iterdir())):
             raise RunError(f"{folder} exists and is not a Newkind run.", fix="Take another --out; nothing was touched.")
         elif must_exist:
             raise RunError(f"There is no run in {folder} to resume.", fix="Leave out --resume to start one.")
@@ -62,10 +82,34 @@ class Run:
             raise RunError(f"{folder} cannot be made ({error.strerror}).") from None
         return run
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keeps a second process from writing the same run."""
+        lock = FileLock(self.folder / LOCK)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise RunError(
+                f"Another process is writing {self.folder} right now.", fix="Wait for it, or take another --out."
+            ) from None
+        with lock:
+            yield
+
+    def _remove_artefacts(self) -> None:
+        """Only what a run writes: whatever else a person keeps in the folder stays."""
+        for path in self.folder.iterdir():
+            if path.name in self._names or _is_trace(path):
+                path.unlink()
+        shutil.rmtree(self.folder / "tensorboard", ignore_errors=True)
+
     def config(self) -> dict[str, Any]:
         """What `discover` was asked to do."""
         config = self.read_json(self.config_file)
-        if config.get("format") != FORMAT:
+        if "format" not in config or "fingerprint" not in config:
+            raise RunError(
+                f"{self.config_file} is not that of a Newkind run.", fix="Take another folder; nothing was touched."
+            )
+        if config["format"] != FORMAT:
             raise RunError(
                 f"{self.folder} was made by Newkind {config.get('newkind', '?')}, which writes another format than this version "
                 f"({__version__}).",
@@ -94,8 +138,8 @@ class Run:
         """Whole or not at all."""
         partial = path.with_name(path.name + ".partial")
         try:
-            with open(partial, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-                file.write(text)
+            with open(partial, "wb") as file:
+                file.write(to_bytes(text))
                 file.flush()
                 os.fsync(file.fileno())
             partial.replace(path)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,41 +27,58 @@ class Placement:
 
 
 def plan_sorting(lines: list[Assignment], root: Path, folder: Path) -> list[Placement]:
-    """Where every file would go. Names are kept; a second file of the same name in a category gets a number."""
-    taken: set[Path] = set()
+    """Where every file would go. Names are kept; a second file of the same name in a category gets a number.
+
+    Names count as the same as some file systems see them: without regard to case or to how accents are composed.
+    """
+    folders: dict[str, str] = {}
+    taken: set[str] = set()
     plan = []
     for line in lines:
+        if line.category not in folders:
+            name = _free(_folder_name(line.category), {_same(other) for other in folders.values()})
+            folders[line.category] = name
         source = root / line.file
-        place = folder / _folder_name(line.category)
-        target, number = place / source.name, 2
-        while target in taken:
-            target = place / f"{source.stem}-{number}{source.suffix}"
+        target = folder / folders[line.category] / source.name
+        number = 2
+        while _same(str(target)) in taken:
+            target = target.with_name(f"{source.stem}-{number}{source.suffix}")
             number += 1
-        taken.add(target)
+        taken.add(_same(str(target)))
         plan.append(Placement(source, target))
     return plan
+
+
+def _same(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def _free(name: str, taken: set[str]) -> str:
+    number, free = 2, name
+    while _same(free) in taken:
+        free = f"{name}-{number}"
+        number += 1
+    return free
 
 
 def carry_out(plan: list[Placement], mode: str, *, advance: Callable[[int], None]) -> int:
     """Places the files that are not in place yet; gives their number. Whatever stands in the way is an error before a file moves."""
     todo = [item for item in plan if not _is_done(item, mode)]
     for item in todo:
-        if os.path.lexists(item.target):
-            raise RunError(f"{item.target} exists already; nothing was touched.", fix="Take another --to folder.")
+        _check_free(item.target)
         if not item.source.exists():
             raise RunError(f"{item.source} is not there any more; nothing was touched.")
     advance(len(plan) - len(todo))
     for item in todo:
-        item.target.parent.mkdir(parents=True, exist_ok=True)
         try:
+            item.target.parent.mkdir(parents=True, exist_ok=True)
+            _check_free(item.target)  # nobody has put something there meanwhile
             if mode == "symlink":
                 item.target.symlink_to(item.source.resolve())
             elif mode == "copy":
-                partial = item.target.with_name(item.target.name + ".partial")
-                shutil.copy2(item.source, partial)
-                partial.replace(item.target)
+                _copy(item)
             else:
-                shutil.move(item.source, item.target)
+                _move(item)
         except OSError as error:
             raise RunError(
                 f"{item.target} could not be made ({error.strerror}).",
@@ -67,6 +86,28 @@ def carry_out(plan: list[Placement], mode: str, *, advance: Callable[[int], None
             ) from None
         advance(1)
     return len(todo)
+
+
+def _check_free(target: Path) -> None:
+    if os.path.lexists(target):
+        raise RunError(f"{target} exists already; it was not touched.", fix="Take another --to folder.")
+
+
+def _copy(item: Placement) -> None:
+    """Whole or not at all."""
+    partial = item.target.with_name(item.target.name + ".partial")
+    shutil.copy2(item.source, partial)
+    partial.replace(item.target)
+
+
+def _move(item: Placement) -> None:
+    try:
+        item.source.rename(item.target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _copy(item)  # to another disk: the original goes only after the copy is whole
+        item.source.unlink()
 
 
 def _is_done(item: Placement, mode: str) -> bool:

@@ -249,3 +249,32 @@ def test_features_and_unknown_devices_are_refused(key, prepared) -> None:
     with pytest.raises(BackboneError, match="cannot be used"):
         choose_device("quantum")
     assert choose_device("auto").type in ("cpu", "cuda", "mps")
+
+
+def test_two_plans_made_at_once_do_not_write_twice(collection, key, prepared, tmp_path) -> None:
+    first = plan_cache(collection, key, prepared.trunk, root=tmp_path)
+    second = plan_cache(collection, key, prepared.trunk, root=tmp_path)
+    build_cache(collection, first, prepared.trunk, advance=quiet)
+    cache = build_cache(collection, second, prepared.trunk, advance=quiet)
+    assert len(cache.store) == 21
+    assert len(cache.content_hash()) == 32
+
+
+def test_a_complete_cache_needs_no_disk_and_no_lock(collection, key, prepared, tmp_path, monkeypatch) -> None:
+    from filelock import FileLock
+
+    build(collection, key, prepared, tmp_path)
+    monkeypatch.setattr(cache_module.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
+    plan = plan_cache(collection, key, prepared.trunk, root=tmp_path)
+    with FileLock(plan.folder / "lock"):
+        assert build_cache(collection, plan, prepared.trunk, advance=quiet).usable.all()
+
+
+def test_more_shards_than_may_be_open(collection, key, prepared, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("newkind.backbone.store.SHARD_BYTES", 1)
+    monkeypatch.setattr("newkind.backbone.store.OPEN_SHARDS", 3)
+    cache = build(collection, key, prepared, tmp_path)
+    assert len(list(cache.store.folder.glob("tokens-*.bin"))) == 21
+    (tokens,) = cache.evaluation_batches(iter([np.arange(21)]))
+    assert len(tokens) == 21
+    assert cache.store.damaged() == []

@@ -70,6 +70,7 @@ def test_the_whole_journey(newkind: Newkind, shapes: Path, tmp_path: Path) -> No
     run = tmp_path / "run"
     dry = newkind("discover", shapes, "--out", run, *SMALL, "--epochs", "3", "--dry-run")
     assert "64 images x (3 + 1) views" in dry.stdout, dry.stderr
+    assert "Training: 3 epochs of 4 steps" in dry.stdout
     assert not run.exists()
 
     done = newkind("discover", shapes, "--out", run, *SMALL, "--epochs", "3")
@@ -77,6 +78,7 @@ def test_the_whole_journey(newkind: Newkind, shapes: Path, tmp_path: Path) -> No
     assert "All" in done.stdout
     assert "newkind sort" in done.stdout
     assert {p.name for p in run.iterdir()} == {
+        ".lock",
         "assignments.csv",
         "categories.json",
         "checkpoint.safetensors",
@@ -203,13 +205,21 @@ def test_bad_folders_and_data(newkind: Newkind, shapes: Path, tmp_path: Path) ->
     assert "is not a Newkind run" in done.stderr
     assert (tmp_path / "mine" / "thesis.doc").read_text() == "precious"
 
+    (tmp_path / "mine" / "config.json").write_text('{"my": "settings"}')
+    done = newkind("discover", shapes, "--out", tmp_path / "mine", *SMALL, "--epochs", "1", "--overwrite")
+    assert done.returncode == 2
+    assert "not that of a Newkind run" in done.stderr
+    assert (tmp_path / "mine" / "thesis.doc").read_text() == "precious"
+
     run = tmp_path / "run"
     assert newkind("discover", shapes, "--out", run, *SMALL, "--epochs", "1").returncode == 0
+    (run / "notes.txt").write_text("kept")
     other = newkind("discover", shapes, "--out", run, *SMALL, "--epochs", "2")
     assert other.returncode == 2
     assert "other settings" in other.stderr
     assert newkind("discover", shapes, "--out", run, *SMALL, "--epochs", "2", "--overwrite").returncode == 0
 
+    assert (run / "notes.txt").read_text() == "kept"
     config = json.loads((run / "config.json").read_text())
     (run / "config.json").write_text(json.dumps(config | {"format": 99, "newkind": "9.9"}))
     done = newkind("predict", run, shapes / "img")
@@ -237,6 +247,47 @@ def test_fewer_images_than_a_batch_and_one_labelled_image_of_a_class(
     )
     assert done.returncode == 0, done.stderr
     assert "fewer images than a batch of 128" in done.stdout
+
+
+def test_what_is_left_after_broken_images(newkind: Newkind, shapes: Path, tmp_path: Path) -> None:
+    (shapes / "img" / "blue00.png").write_text("no picture")
+    done = newkind("discover", shapes, "--out", tmp_path / "run", *SMALL[:-1], "64", "--epochs", "1")
+    assert done.returncode == 0, done.stderr
+    assert "Set aside: img/blue00.png" in done.stdout
+    assert "taking batches of 63" in done.stdout
+    for path in (shapes / "img").glob("red*"):
+        path.write_text("no picture")
+    done = newkind("discover", shapes, "--out", tmp_path / "run2", *SMALL, "--epochs", "1")
+    assert done.returncode == 2
+    assert "None of the labelled images of 'red' can be read" in done.stderr
+    assert not (tmp_path / "run2").exists()
+
+
+def test_a_truth_without_new_classes(newkind: Newkind, shapes: Path, tmp_path: Path) -> None:
+    rows = [
+        row for row in (shapes / "metadata.csv").read_text().splitlines() if "blue" not in row and "grey" not in row
+    ]
+    (shapes / "metadata.csv").write_text("\n".join(rows) + "\n")
+    done = newkind("discover", shapes, "--out", tmp_path / "run", *SMALL, "--epochs", "1")
+    assert done.returncode == 0, done.stderr
+    assert "no score for New" in done.stdout
+    assert json.loads((tmp_path / "run" / "scores.json").read_text())["accuracy"]["new"] is None
+
+
+def test_other_features_are_another_run(newkind: Newkind, tmp_path: Path) -> None:
+    labels = np.array([0, 1, -1, -1] * 8)
+    for seed in (0, 1):
+        np.savez(tmp_path / f"{seed}.npz", features=np.random.default_rng(seed).normal(size=(32, 6)), labels=labels)
+    settings = ["--out", tmp_path / "run", "--epochs", "1", "--batch-size", "16", "--n-categories", "3"]
+    assert newkind("discover", tmp_path / "0.npz", *settings).returncode == 0
+    done = newkind("discover", tmp_path / "1.npz", *settings)
+    assert done.returncode == 2
+    assert "other data" in done.stderr
+    assert newkind("predict", tmp_path / "run", tmp_path / "1.npz").stdout.count("\n") == 33
+    np.savez(tmp_path / "wide.npz", features=np.ones((3, 7)), labels=[0, 1, -1])
+    done = newkind("predict", tmp_path / "run", tmp_path / "wide.npz")
+    assert done.returncode == 2
+    assert "features of 6 numbers, not features of 7" in done.stderr
 
 
 def test_a_disk_that_fills_up_loses_nothing(

@@ -137,7 +137,8 @@ def test_parameter_groups() -> None:
 
 def test_learning_rate_follows_the_cosine(tmp_path: Path) -> None:
     rates = [report.learning_rate for report in run(tmp_path, fresh_network(), 4)]
-    expected = [1e-4 + (0.1 - 1e-4) * (1 + np.cos(np.pi * e / 4)) / 2 for e in range(4)]
+    base = 0.1 * 48 / 128  # the joint batch is 48
+    expected = [base * (1e-3 + (1 - 1e-3) * (1 + np.cos(np.pi * e / 4)) / 2) for e in range(4)]
     np.testing.assert_allclose(rates, expected)
 
 
@@ -156,8 +157,9 @@ def test_too_few_images_and_a_loss_that_explodes(tmp_path: Path) -> None:
         )
     with pytest.raises(RunError, match="The loss became"):
         run(tmp_path, fresh_network(), 3, learning_rate=1e30)
-    with pytest.raises(ConfigError, match="2 views"):
-        TrainingConfig(n_views=1)
+    for bad in ({"n_views": 1}, {"seed": -1}, {"evaluate_every": 0}, {"learning_rate": 0.0}, {"precision": "fp8"}):
+        with pytest.raises(ConfigError):
+            TrainingConfig(**bad)
 
 
 WORKER = """
@@ -173,7 +175,7 @@ distributed.init_from_environment()
 network = t.fresh_network()
 world = distributed.world_size()
 original = t.TrainingConfig
-t.TrainingConfig = lambda **s: original(**(s | {"batch_size": 48 // world, "learning_rate": s.get("learning_rate", 0.1) * 48 / 128 if world == 1 else 0.1}))
+t.TrainingConfig = lambda **s: original(**(s | {"batch_size": 48 // world}))
 t.run(Path(sys.argv[2]), network, 3, global_losses=True)
 if distributed.main_process():
     torch.save(network.state_dict(), Path(sys.argv[2]) / "state.pt")

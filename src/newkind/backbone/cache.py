@@ -12,6 +12,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,7 @@ class CachePlan:
 
     @property
     def fits(self) -> bool:
-        return self.bytes_todo + SPARE_BYTES <= self.free_bytes
+        return not self.todo or self.bytes_todo + SPARE_BYTES <= self.free_bytes
 
 
 def plan_cache(
@@ -101,7 +102,10 @@ def plan_cache(
     digests = list(map_ahead(lambda i: _digest(images, i), range(len(images)), n_threads=n_cpus(), ahead=256))
     while True:
         plan = _plan(place_of(collection), key, trunk, digests, root)
-        if plan.fits or not fewer_views or key.n_views <= 2:
+        begun = len(plan.todo) < len({digest for digest in digests if digest})
+        if (
+            plan.fits or begun or not fewer_views or key.n_views <= 2
+        ):  # a cache that was begun is not left for a smaller one
             return plan
         key = CacheKey(**(_shallow(key) | {"n_views": key.n_views - 1}))
 
@@ -153,17 +157,14 @@ def build_cache(
             f"The tokens need {plan.bytes_todo / 1e9:.1f} GB, but {plan.folder.parent} has {plan.free_bytes / 1e9:.1f} GB free.",
             fix="Free some disk, set NEWKIND_CACHE to another one, take fewer views, --dtype int8, or train online.",
         )
-    plan.folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(plan.folder / "lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise CacheError(f"Another process is building {plan.folder} right now.", fix="Wait for it to end.") from None
-    with lock:
+    set_aside: dict[int, str] = {i: "cannot be read" for i, digest in enumerate(plan.digests) if not digest}
+    with _alone_in(plan.folder) if plan.todo else nullcontext():
         store = TokenStore(plan.folder, plan.layout, about=_about(plan.key, plan.place))
-        set_aside: dict[int, str] = {i: "cannot be read" for i, digest in enumerate(plan.digests) if not digest}
+        # Another process may have been here since the plan was made.
+        todo = [i for i in plan.todo if store.slot_of(plan.digests[i]) is None]
+        advance(len(plan.todo) - len(todo))
         try:
-            for group in _groups(images, plan, set_aside, advance):
+            for group in _groups(images, plan, todo, set_aside, advance):
                 views = torch.cat([views for _, views in group])  # (G * (V + 1), 3, S, S)
                 store.append([plan.digests[i] for i, _ in group], trunk(views.to(device)))
         except OSError as error:
@@ -177,6 +178,18 @@ def build_cache(
         for i in np.flatnonzero(slots < 0).tolist()
     )
     return TokenCache(store, slots, broken)
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / "lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise CacheError(f"Another process is building {folder} right now.", fix="Wait for it to end.") from None
+    with lock:
+        yield
 
 
 def images_of(collection: Collection) -> Images:
@@ -195,7 +208,7 @@ def image_views(images: Images, index: int, key: CacheKey, digest: bytes) -> Ten
 
 
 def _groups(
-    images: Images, plan: CachePlan, set_aside: dict[int, str], advance: Callable[[int], None]
+    images: Images, plan: CachePlan, todo: list[int], set_aside: dict[int, str], advance: Callable[[int], None]
 ) -> Iterator[list[tuple[int, Tensor]]]:
     """Decoded images, GROUP at a time and in order; broken ones are skipped and remembered."""
 
@@ -206,8 +219,8 @@ def _groups(
             return error
 
     group: list[tuple[int, Tensor]] = []
-    decoded = map_ahead(views_of, plan.todo, n_threads=n_cpus(), ahead=2 * GROUP)
-    for i, views in zip(plan.todo, decoded, strict=True):
+    decoded = map_ahead(views_of, todo, n_threads=n_cpus(), ahead=2 * GROUP)
+    for i, views in zip(todo, decoded, strict=True):
         if isinstance(views, BrokenImage):
             set_aside[i] = views.what.removeprefix(f"{images.names[i]}: ").removesuffix(".")
             advance(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -29,10 +30,20 @@ class OnlineTokens:
         self.recipe = recipe
         self.device = device
         looks = map_ahead(lambda i: look_at(images, i), range(len(images)), n_threads=n_cpus(), ahead=256)
-        errors = {i: look.error for i, look in enumerate(looks) if look.error}
+        errors: dict[int, str] = {}
+        digest = hashlib.sha256()
+        for i, look in enumerate(looks):
+            digest.update(look.digest)
+            if look.error:
+                errors[i] = look.error
+        self._content_hash = digest.digest()
         self.usable: NDArray[np.bool_] = np.ones(len(images), dtype=bool)
         self.usable[list(errors)] = False
         self.set_aside = tuple(SetAside(images.names[i], error) for i, error in errors.items())
+
+    def content_hash(self) -> bytes:
+        """Of the images that can be used."""
+        return self._content_hash
 
     def training_batches(
         self,

@@ -13,7 +13,7 @@ from newkind.backbone.split import Trunk, TunedBlocks, split
 from newkind.backbone.weights import load_backbone
 from newkind.data.catalog import Collection
 from newkind.data.views import ViewRecipe
-from newkind.errors import BackboneError
+from newkind.errors import BackboneError, ConfigError
 from newkind.progress import duration, progress_bar
 
 __all__ = ["Prepared", "TrunkConfig", "choose_device", "prepare_cache", "prepare_trunk"]
@@ -37,6 +37,12 @@ class TrunkConfig:
     dtype: str = "float16"
     seed: int = 0
     device: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.weights is not None:  # so that a run can be used from another folder
+            object.__setattr__(self, "weights", Path(self.weights).resolve())
+        if self.seed < 0:
+            raise ConfigError(f"seed is 0 or larger; got {self.seed}.")
 
     @property
     def recipe(self) -> ViewRecipe:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 
 import numpy as np
@@ -21,6 +22,13 @@ class ReadyFeatures:
         self.features = features
         self.usable: NDArray[np.bool_] = np.ones(len(features), dtype=bool)
         self.set_aside: tuple[SetAside, ...] = ()
+
+    def content_hash(self) -> bytes:
+        """Of all features."""
+        digest = hashlib.sha256(str(self.features.values.shape).encode())
+        for start in range(0, len(self.features), 65536):
+            digest.update(np.ascontiguousarray(self.features.values[start : start + 65536]).data)
+        return digest.digest()
 
     def training_batches(
         self,

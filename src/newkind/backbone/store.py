@@ -30,6 +30,7 @@ __all__ = ["RecordLayout", "TokenStore"]
 
 FORMAT = 1
 SHARD_BYTES = 256 * 2**20
+OPEN_SHARDS = 48
 DIGEST_BYTES = 16
 ENTRY = np.dtype([("digest", f"V{DIGEST_BYTES}"), ("crc", "<u4"), ("check", "<u4")])
 
@@ -103,7 +104,8 @@ class TokenStore:
         folder.mkdir(parents=True, exist_ok=True)
         self._check_meta({"format": FORMAT, "layout": asdict(layout), "about": about})
         entries = self._read_index()
-        self._slots = {entry.tobytes(): slot for slot, entry in enumerate(entries["digest"])}
+        self._digests = [entry.tobytes() for entry in entries["digest"]]
+        self._slots = {digest: slot for slot, digest in enumerate(self._digests)}
         self._crcs: list[int] = entries["crc"].tolist()
         self._check_shards()
 
@@ -116,8 +118,7 @@ class TokenStore:
 
     def digests(self, slots: NDArray[np.int64]) -> bytes:
         """The digests of these records, one after the other; zeros for a slot of -1."""
-        by_slot = [*self._slots, bytes(DIGEST_BYTES)]
-        return b"".join(by_slot[slot] for slot in slots.tolist())
+        return b"".join(self._digests[slot] if slot >= 0 else bytes(DIGEST_BYTES) for slot in slots.tolist())
 
     def append(self, digests: list[bytes], tokens: Tokens) -> None:
         """Adds one record a digest. After this returns, the records survive the process and the machine."""
@@ -125,9 +126,7 @@ class TokenStore:
         entries = np.zeros(len(digests), dtype=ENTRY)
         for i, (digest, record) in enumerate(zip(digests, records, strict=True)):
             shard, row = divmod(len(self) + i, self.per_shard)
-            file = self._shard(shard, write=True)
-            file.seek(row * self.layout.record_bytes)
-            file.write(record.data)
+            _write_all(self._shard(shard, write=True), row * self.layout.record_bytes, record.tobytes())
             entries[i] = (digest, zlib.crc32(record.data), 0)
             entries[i]["check"] = zlib.crc32(entries[i].tobytes()[:-4])
         for shard in {slot // self.per_shard for slot in range(len(self), len(self) + len(digests))}:
@@ -140,6 +139,7 @@ class TokenStore:
             os.fsync(index.fileno())
         for digest, crc in zip(digests, entries["crc"].tolist(), strict=True):
             self._slots[digest] = len(self._crcs)
+            self._digests.append(digest)
             self._crcs.append(crc)
 
     def read(self, slots: NDArray[np.int64], views: NDArray[np.int64]) -> Tokens:
@@ -170,12 +170,20 @@ class TokenStore:
         _close_all(self._files)
 
     def _shard(self, number: int, *, write: bool) -> BinaryIO:
-        if number not in self._files:
+        """The open file of a shard; a cache of thousands keeps only the OPEN_SHARDS last used ones open."""
+        file = self._files.pop(number, None)
+        if file is not None and write and not file.writable():
+            file.close()
+            file = None
+        if file is None:
             path = self.folder / f"tokens-{number:05d}.bin"
             if write and not path.exists():
                 path.touch()
-            self._files[number] = open(path, "r+b", buffering=0)  # noqa: SIM115 - closed in close()
-        return self._files[number]
+            file = open(path, "r+b" if write else "rb", buffering=0)  # noqa: SIM115 - closed here or in close()
+        self._files[number] = file  # the last used is the last in the dict
+        while len(self._files) > OPEN_SHARDS:
+            self._files.pop(next(iter(self._files))).close()
+        return file
 
     def _check_meta(self, meta: dict[str, Any]) -> None:
         path = self.folder / "meta.json"
@@ -221,6 +229,14 @@ class TokenStore:
 
     def _remedy(self) -> str:
         return f"Remove it with: newkind cache prune {self.folder.name}"
+
+
+def _write_all(file: BinaryIO, at: int, content: bytes) -> None:
+    """All of it, or the OSError that stands in the way: an unbuffered write may be short without one."""
+    file.seek(at)
+    rest = memoryview(content)
+    while rest:
+        rest = rest[file.write(rest) :]
 
 
 def _close_all(files: dict[int, BinaryIO]) -> None:

@@ -42,6 +42,8 @@ def build(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")] = False,
 ) -> None:
     """Push every image through the frozen trunk once and keep its tokens. The same command goes on where it stopped."""
+    from functools import partial
+
     from rich.console import Console
 
     from newkind.backbone.preparing import TrunkConfig, prepare_cache, prepare_trunk
@@ -60,8 +62,9 @@ def build(
         seed=seed,
         device=device,
     )
-    prepared = prepare_trunk(config, say=console.print)
-    cache = prepare_cache(collection, config, prepared, say=console.print, dry_run=dry_run)
+    say = partial(console.print, markup=False)
+    prepared = prepare_trunk(config, say=say)
+    cache = prepare_cache(collection, config, prepared, say=say, dry_run=dry_run)
     if cache is None:
         return
     for item in cache.set_aside[:8]:

@@ -77,11 +77,13 @@ def discover(
     ] = False,
 ) -> None:
     """Sort a partly labelled pile of images into known and new categories. The same command goes on where it stopped."""
+    from functools import partial
+
     from rich.console import Console
 
     from newkind import distributed
     from newkind.backbone.preparing import TrunkConfig
-    from newkind.config import configure, fitting_batch
+    from newkind.config import configure
     from newkind.data.opening import open_data
     from newkind.discovering import discover as run_discovery
     from newkind.training.engine import TrainingConfig
@@ -97,7 +99,7 @@ def discover(
         entropy_weight=entropy_weight,
         training=TrainingConfig(
             epochs=epochs,
-            batch_size=fitting_batch(batch_size, collection, say=console.print),
+            batch_size=batch_size,
             learning_rate=learning_rate,
             n_views=views_per_step,
             global_losses=global_losses,
@@ -126,7 +128,7 @@ def discover(
             collection,
             out,
             config,
-            say=console.print,
+            say=partial(console.print, markup=False),
             overwrite=overwrite,
             resume=resume,
             dry_run=dry_run,
@@ -169,6 +171,8 @@ class EpochLines:
         return self
 
     def show(self, report: Any, scores: Any) -> None:
+        from newkind.progress import percent
+
         if self.task is None:
             self.live.start()
             self.task = self.bar.add_task("", total=self.epochs, completed=report.epoch - 1)
@@ -177,7 +181,7 @@ class EpochLines:
         if scores is not None:
             line = f"epoch {report.epoch:>4}  loss {report.losses['total']:.3f}"
             self.console.print(
-                f"{line}  All {_percent(scores.all)}  Old {_percent(scores.old)}  New {_percent(scores.new)}"
+                f"{line}  All {percent(scores.all)}  Old {percent(scores.old)}  New {percent(scores.new)}"
             )
         if self.tensorboard is not None:
             self._write(report, scores)
@@ -207,12 +211,8 @@ def _summary_writer() -> Any:
     return SummaryWriter
 
 
-def _percent(share: float) -> str:
-    return "  -  " if share != share else f"{100 * share:5.1f}"
-
-
 def _tell(console: Any, outcome: Outcome, config: DiscoverConfig) -> None:
-    from newkind.progress import duration
+    from newkind.progress import duration, percent
 
     run = outcome.run.folder
     console.print(
@@ -223,7 +223,7 @@ def _tell(console: Any, outcome: Outcome, config: DiscoverConfig) -> None:
         s = outcome.scores
         console.print(
             f"Accuracy (one matching over all unlabelled images, last epoch): "
-            f"[bold]All {_percent(s.all)}  Old {_percent(s.old)}  New {_percent(s.new)}[/]"
+            f"[bold]All {percent(s.all)}  Old {percent(s.old)}  New {percent(s.new)}[/]"
         )
     parts = ", ".join(f"{name} {duration(seconds)}" for name, seconds in outcome.seconds.items())
     console.print(f"Time: {parts}. Backbone {config.trunk.backbone}, recipe {config.recipe}.")

@@ -16,10 +16,12 @@ def predict(
         list[Path], typer.Argument(help="Images, folders, .txt lists of images, or an .npz with features.")
     ],
     out: Annotated[Path | None, typer.Option(help="The CSV file to write [default: standard output].")] = None,
+    weights: Annotated[Path | None, typer.Option(help="The backbone's weights file, if it has moved.")] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, mps or auto.")] = "auto",
 ) -> None:
     """Sort images that the run has not seen. `novelty` is the probability of all new categories together."""
     import sys
+    from functools import partial
 
     from rich.console import Console
 
@@ -29,21 +31,21 @@ def predict(
     from newkind.model import load_model
     from newkind.predicting import as_images, images_at, sort_images
     from newkind.progress import progress_bar
-    from newkind.run import Run
+    from newkind.run import Run, to_bytes
 
     console = Console(stderr=True, highlight=False)
     opened = Run.open(run)
     if out is not None and out.exists():
         raise RunError(f"{out} exists already.", fix="Take another --out; nothing was touched.")
     pictures = as_images(open_data(images[0])) if images[0].suffix == ".npz" else images_at(images)
-    model = load_model(opened, device=device, say=console.print)
+    model = load_model(opened, device=device, weights=weights, say=partial(console.print, markup=False))
     with progress_bar("Sorting", len(pictures), show=console.is_terminal) as advance:
         found = sort_images(model, pictures, advance=advance)
     for item in found.set_aside:
         console.print(f"Set aside: {item.name} ({item.reason})", markup=False)
     text = assignments_csv(found.lines, extra={"novelty": found.novelty})
     if out is None:
-        sys.stdout.write(text)
+        sys.stdout.buffer.write(to_bytes(text))
         return
     opened.write_text(out, text)
     console.print(f"{len(found.lines):,} images sorted: {out}")
@@ -97,6 +99,7 @@ def evaluate(
 
     from rich.console import Console
 
+    from newkind.progress import percent
     from newkind.run import Run
     from newkind.scoring import score_run
 
@@ -107,9 +110,8 @@ def evaluate(
     s, e = found.evaluation.accuracy, found.evaluation.errors
     console = Console(highlight=False)
     console.print(f"{found.evaluation.n_samples:,} unlabelled images have a truth ({found.n_without} have none).")
-    console.print(
-        f"[bold]All {100 * s.all:.1f}  Old {100 * s.old:.1f}  New {100 * s.new:.1f}[/]  (one matching over all of them)"
-    )
+    shown = "  ".join(f"{name} {percent(value)}" for name, value in (("All", s.all), ("Old", s.old), ("New", s.new)))
+    console.print(f"[bold]{shown}[/]  (one matching over all of them)")
     console.print(f"NMI {found.evaluation.nmi:.3f}  ARI {found.evaluation.ari:.3f}")
     console.print(
         f"Errors, % of all: old taken for another old {100 * e.true_old:.1f}, old for new {100 * e.false_new:.1f}, "

@@ -26,7 +26,7 @@ from newkind.training.optim import build_sgd
 __all__ = ["EpochReport", "TrainingConfig", "train"]
 
 BASE_BATCH = 128
-"""For which the learning rate is given; more processes scale it linearly."""
+"""For which the learning rate is given; another joint batch scales it linearly."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +57,12 @@ class TrainingConfig:
             raise ConfigError(
                 f"At least 1 epoch, 2 images a batch and 2 views are needed; got {self.epochs}, {self.batch_size}, {self.n_views}."
             )
+        if self.seed < 0 or self.evaluate_every < 1:
+            raise ConfigError(
+                f"seed is 0 or larger and evaluate_every at least 1; got {self.seed} and {self.evaluate_every}."
+            )
+        if not self.learning_rate > 0:
+            raise ConfigError(f"learning_rate must be larger than 0; got {self.learning_rate}.")
         if self.precision not in ("auto", "fp32", "bf16"):
             raise ConfigError(f"precision is auto, fp32 or bf16; got {self.precision}.")
 
@@ -95,11 +101,10 @@ def train(
         raise ConfigError(
             f"{len(images)} images are fewer than one batch of {global_batch}.", fix="Take a smaller --batch-size."
         )
-    base = config.learning_rate * global_batch / BASE_BATCH if world > 1 else config.learning_rate
+    base = config.learning_rate * global_batch / BASE_BATCH
     network.to(device)
     optimizer = build_sgd([network], learning_rate=base, momentum=config.momentum, weight_decay=config.weight_decay)
     first = _resume(network, optimizer, checkpoint, fingerprint)
-    distributed.broadcast_parameters(network)
     own = slice(rank * config.batch_size, (rank + 1) * config.batch_size)
     last_saved = time.monotonic()
     for epoch in range(first, config.epochs):
@@ -118,17 +123,22 @@ def train(
 
 
 def _resume(network: Network, optimizer: torch.optim.SGD, path: Path, fingerprint: str) -> int:
-    """The number of epochs that are finished already."""
-    found = load_checkpoint(path)
-    if found is None:
-        return 0
-    if found.fingerprint != fingerprint:
-        raise RunError(
-            f"{path} belongs to another configuration or other data.",
-            fix="Run with the settings it was made with, take another --out, or start anew with --overwrite.",
-        )
-    restore(found, network, optimizer)
-    return found.finished_epochs
+    """The number of epochs that are finished already. Every process gets what the first one found."""
+    found = load_checkpoint(path) if distributed.main_process() else None
+    if found is not None:
+        if found.fingerprint != fingerprint:
+            raise RunError(
+                f"{path} belongs to another configuration or other data.",
+                fix="Run with the settings it was made with, take another --out, or start anew with --overwrite.",
+            )
+        restore(found, network, optimizer)
+    distributed.broadcast_parameters(network)
+    finished = int(distributed.broadcast(torch.tensor(found.finished_epochs if found else 0)))
+    for parameter in network.parameters() if finished else ():
+        if parameter.requires_grad:
+            momentum = optimizer.state[parameter].get("momentum_buffer", torch.zeros_like(parameter))
+            optimizer.state[parameter]["momentum_buffer"] = distributed.broadcast(momentum)
+    return finished
 
 
 def _train_epoch(
