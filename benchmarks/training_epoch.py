@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 from measure import best_seconds
+from newkind.allocator import keep_large_blocks
 from newkind.backbone.cache import TokenCache
 from newkind.backbone.split import TunedBlocks, build_vit, split
 from newkind.backbone.store import RecordLayout, TokenStore
@@ -95,6 +96,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
+    keep_large_blocks()  # as the engine does
     print(
         f"a step: {B} images x 2 views, fp32, {torch.get_num_threads()} threads; {EPOCHS} epochs, V = {V}, per image:"
     )

@@ -15,6 +15,7 @@ SOURCE = Path(newkind.__file__).parent
 ORDER = [
     "errors",
     "places",
+    "allocator",
     "progress",
     "data.names",
     "data.decoding",

@@ -23,6 +23,7 @@ from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 from torch import Tensor
 
+from newkind.allocator import keep_large_blocks
 from newkind.backbone.split import Trunk
 from newkind.backbone.store import DIGEST_BYTES, RecordLayout, TokenStore
 from newkind.backbone.tokens import EVERY_ROW, Tokens
@@ -151,6 +152,7 @@ def build_cache(
     advance: Callable[[int], None],
 ) -> TokenCache:
     """Computes what the plan lacks. May be ended at any moment and called again: the bytes come out the same."""
+    keep_large_blocks()
     images = images_of(collection)
     if not plan.fits:
         raise CacheError(

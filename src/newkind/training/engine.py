@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from newkind import distributed
+from newkind.allocator import keep_large_blocks
 from newkind.backbone.tokens import TokenSource
 from newkind.data.loading import prefetch
 from newkind.data.sampling import epoch_batches, steps_per_epoch
@@ -95,6 +96,7 @@ def train(
 
     images (n,): numbers into the source of the images to learn from; labels (n,): theirs, -1 for unlabelled.
     """
+    keep_large_blocks()
     world, rank = distributed.world_size(), distributed.rank()
     global_batch = config.batch_size * world
     if steps_per_epoch(len(images), global_batch) < 1:
