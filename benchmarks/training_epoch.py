@@ -25,7 +25,6 @@ from newkind.backbone.cache import TokenCache
 from newkind.backbone.split import TunedBlocks, build_vit, split
 from newkind.backbone.store import RecordLayout, TokenStore
 from newkind.backbone.tokens import Tokens
-from newkind.data.loading import prefetch
 from newkind.methods.method import Batch
 from newkind.methods.simgcd import SimGCD, simgcd_recipe
 from newkind.training.network import Network
@@ -80,7 +79,7 @@ def cached_steps(cache: TokenCache, network: Network, optimizer: torch.optim.SGD
     rng = np.random.default_rng(0)
     drawn = [rng.integers(0, len(cache.slots), B) for _ in range(steps + 1)]
     start = 0.0
-    for i, tokens in enumerate(prefetch(cache.training_batches(iter(drawn), n_views=2, seed=(0, 0)))):
+    for i, tokens in enumerate(cache.training_batches(iter(drawn), n_views=2, seed=(0, 0))):
         if i == 1:  # the first step warms up
             start = time.perf_counter()
         optimizer.zero_grad()

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ from newkind.backbone.split import Trunk
 from newkind.backbone.store import DIGEST_BYTES, RecordLayout, TokenStore
 from newkind.backbone.tokens import EVERY_ROW, Tokens
 from newkind.data.catalog import Collection, Features, FileImages, Images, SetAside
-from newkind.data.loading import map_ahead, n_cpus
+from newkind.data.loading import map_ahead, n_cpus, prefetch
 from newkind.data.names import printable
 from newkind.data.views import ViewRecipe, evaluation_view, random_view, resize_for_views, view_generator
 from newkind.errors import BrokenImage, CacheError, DataError
@@ -244,6 +244,11 @@ def _digest(images: Images, index: int) -> bytes:
         return b""
 
 
+class _Wanted(NamedTuple):
+    slots: NDArray[np.int64]
+    views: NDArray[np.int64]
+
+
 class TokenCache:
     """Cached tokens of a catalog's images, as a source of batches. Nothing in it knows of a method."""
 
@@ -274,16 +279,25 @@ class TokenCache:
         rows: slice = EVERY_ROW,
     ) -> Iterator[Tokens]:
         """For each batch of image numbers (B,), `n_views` different views of each: Tokens of (n_views * B), view by view."""
-        for step, batch in enumerate(batches):
-            rng = np.random.default_rng((*seed, step))
-            order = rng.random((len(batch), self.n_views)).argsort(axis=1)  # (B, V): a permutation a row
-            chosen = 1 + order[:, np.arange(n_views) % self.n_views]  # (B, n_views)
-            yield self.store.read(np.tile(self.slots[batch[rows]], n_views), chosen[rows].T.reshape(-1))
+
+        def drawn() -> Iterator[_Wanted]:
+            for step, batch in enumerate(batches):
+                rng = np.random.default_rng((*seed, step))
+                order = rng.random((len(batch), self.n_views)).argsort(axis=1)  # (B, V): a permutation a row
+                chosen = 1 + order[:, np.arange(n_views) % self.n_views]  # (B, n_views)
+                yield _Wanted(np.tile(self.slots[batch[rows]], n_views), chosen[rows].T.reshape(-1))
+
+        return self._read_ahead(drawn())
 
     def evaluation_batches(self, batches: Iterator[NDArray[np.int64]]) -> Iterator[Tokens]:
         """The evaluation view of each image of a batch: Tokens of (B)."""
-        for batch in batches:
-            yield self.store.read(self.slots[batch], np.zeros(len(batch), dtype=np.int64))
+        return self._read_ahead(_Wanted(self.slots[batch], np.zeros(len(batch), dtype=np.int64)) for batch in batches)
+
+    def _read_ahead(self, wanted: Iterator[_Wanted]) -> Iterator[Tokens]:
+        """A thread reads ahead; the conversion to fp32 stays in the caller's thread. A second team of OpenMP threads beside
+        the one that computes would take its cores away: a training step then takes twice as long."""
+        for packed in prefetch(self.store.read_packed(*item) for item in wanted):
+            yield self.store.layout.unpack(packed)
 
 
 def seconds_per_view(trunk: Trunk, image_size: int, *, device: torch.device | str = "cpu") -> float:

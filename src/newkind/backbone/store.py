@@ -144,6 +144,10 @@ class TokenStore:
 
     def read(self, slots: NDArray[np.int64], views: NDArray[np.int64]) -> Tokens:
         """One view of each record: slots (B,), views (B,) -> Tokens of B views, fp32."""
+        return self.layout.unpack(self.read_packed(slots, views))
+
+    def read_packed(self, slots: NDArray[np.int64], views: NDArray[np.int64]) -> NDArray[np.void]:
+        """The same as it lies on disk, (B,); `layout.unpack` makes tokens of it."""
         packed = np.empty(len(slots), dtype=self._view_dtype)
         rows = packed.view(np.uint8).reshape(len(slots), -1)
         size = self._view_dtype.itemsize
@@ -153,7 +157,7 @@ class TokenStore:
             file.seek(at * self.layout.record_bytes + view * size)
             if file.readinto(row.data) != size:  # type: ignore[attr-defined]
                 raise CacheError(f"{file.name} was cut short while it was in use.", fix=self._remedy())
-        return self.layout.unpack(packed)
+        return packed
 
     def damaged(self) -> list[int]:
         """Slots whose bytes are not those that were written; reads the whole store."""

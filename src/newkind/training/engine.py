@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from newkind import distributed
 from newkind.allocator import keep_large_blocks
 from newkind.backbone.tokens import TokenSource
-from newkind.data.loading import prefetch
 from newkind.data.sampling import epoch_batches, steps_per_epoch
 from newkind.errors import ConfigError, RunError
 from newkind.losses.schedules import cosine_learning_rate
@@ -160,7 +159,7 @@ def _train_epoch(
     sums: dict[str, torch.Tensor] = {}
     gather = distributed.gather_with_gradient if config.global_losses else _own_only
     batches: Iterator[NDArray[np.int64]] = (images[row] for row in drawn)
-    tokens = prefetch(source.training_batches(batches, n_views=config.n_views, seed=(config.seed, epoch), rows=own))
+    tokens = source.training_batches(batches, n_views=config.n_views, seed=(config.seed, epoch), rows=own)
     for row, token in zip(drawn, tokens, strict=True):
         batch = Batch(
             labels=torch.as_tensor(labels[row[own]].astype(np.int64), device=device),

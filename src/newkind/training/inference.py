@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from newkind import distributed
 from newkind.backbone.tokens import TokenSource
-from newkind.data.loading import prefetch
 from newkind.progress import quiet
 from newkind.training.network import Network
 
@@ -49,7 +48,7 @@ def predict_images(
     mine = np.array_split(np.arange(len(images)), distributed.world_size())[distributed.rank()]
     batches = [mine[i : i + batch_size] for i in range(0, len(mine), batch_size)]
     rows = []
-    tokens = prefetch(source.evaluation_batches(images[batch] for batch in batches))
+    tokens = source.evaluation_batches(images[batch] for batch in batches)
     for batch, token in zip(batches, tokens, strict=True):
         p = network.probabilities(token.to(device))  # (b, K)
         top = p.topk(min(2, p.shape[1]), dim=1)
