@@ -1,4 +1,4 @@
-"""One setting of the C library that is worth a third of the training time on a CPU."""
+"""One setting of the C library that makes reading a batch of tokens three times as fast on a CPU."""
 
 from __future__ import annotations
 

@@ -295,7 +295,7 @@ class TokenCache:
 
     def _read_ahead(self, wanted: Iterator[_Wanted]) -> Iterator[Tokens]:
         """A thread reads ahead; the conversion to fp32 stays in the caller's thread. A second team of OpenMP threads beside
-        the one that computes would take its cores away: a training step then takes twice as long."""
+        the one that computes would take its cores away (CUB, ViT-S/14: 7.4 s an epoch against 5.5 s)."""
         for packed in prefetch(self.store.read_packed(*item) for item in wanted):
             yield self.store.layout.unpack(packed)
 

@@ -14,7 +14,7 @@ __all__ = ["Names", "printable"]
 class Names(Sequence[str]):
     """An immutable sequence of strings, kept as one byte buffer and an array of offsets.
 
-    A list of a million `str` takes twice the memory, and forked data-loading workers copy it page by page
+    A list of a million `str` carries an object header for each, and forked data-loading workers copy it page by page
     because reading a Python object writes its reference count; this buffer is shared as it is.
     Any string survives, also the surrogates that stand for bytes of a file name that is not UTF-8.
     """
