@@ -5,19 +5,15 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import numpy as np
-import torch
 from groceries import fetch_groceries
-from sklearn.cluster import KMeans
-from sklearn.preprocessing import normalize
 
-from newkind.backbone.preparing import TrunkConfig, prepare_cache, prepare_trunk
+from newkind.backbone.preparing import TrunkConfig
 from newkind.cli.discover import EpochLines
 from newkind.config import configure
 from newkind.data.catalog import Collection
 from newkind.data.opening import open_data
 from newkind.discovering import discover
-from newkind.evaluation import Accuracy, accuracy
+from newkind.evaluation import Accuracy
 from newkind.progress import duration
 from newkind.training.engine import TrainingConfig
 
@@ -27,18 +23,12 @@ TRAINING = TrainingConfig(epochs=100)
 
 
 def k_means(collection: Collection) -> Accuracy:
-    """The floor: scikit-learn's k-means (10 starts) on the frozen backbone's features of the same images."""
-    prepared = prepare_trunk(TRUNK, say=lambda _: None)
-    cache = prepare_cache(collection, TRUNK, prepared, say=lambda _: None)
-    assert cache is not None
-    assert collection.truth is not None
-    n = len(collection.catalog)
-    batches = (np.arange(i, min(i + 256, n)) for i in range(0, n, 256))
-    with torch.no_grad():
-        features = torch.cat([prepared.tuned(tokens) for tokens in cache.evaluation_batches(batches)]).numpy()
-    found = KMeans(len(collection.truth.class_names), n_init=10, random_state=0).fit_predict(normalize(features))
-    free = ~collection.catalog.is_labelled
-    return accuracy(collection.truth.labels[free], found[free], collection.truth.is_old[free])
+    """The floor: k-means (10 starts) on the frozen backbone's features of the same images."""
+    config = configure(collection, training=TRAINING, trunk=TRUNK, method="kmeans")
+    outcome = discover(collection, FOLDER / "kmeans", config, say=lambda _: None)
+    assert outcome is not None
+    assert outcome.scores is not None
+    return outcome.scores
 
 
 def main() -> None:
@@ -68,6 +58,7 @@ def main() -> None:
     print(f"\nIt took {duration(time.perf_counter() - start)}. Results: {run}/assignments.csv and beside it. Try next:")
     print(f"  .venv/bin/newkind sort {run} --to demo/sorted")
     print(f"  .venv/bin/newkind predict {run} demo/groceries/images/0000.jpg")
+    print("  .venv/bin/newkind estimate-k demo/groceries --image-size 112 --views 4")
     print("  .venv/bin/newkind discover MY_IMAGES --out my_run")
 
 

@@ -90,6 +90,7 @@ def main() -> None:
     method = configure(
         collection, training=TrainingConfig(), trunk=trunk, benchmark=arguments.data.partition(":")[0]
     ).method
+    assert isinstance(method, SimGCDConfig)
     print(
         f"\n{len(images):,} images of {collection.origin}, {trunk.backbone}, {trunk.image_size} pixels, {arguments.epochs} epochs, release recipe"
     )

@@ -2,11 +2,16 @@
 
 from typing import Any
 
-__all__ = ["SimGCD", "__version__", "discover", "load"]
+__all__ = ["SemiSupervisedKMeans", "SimGCD", "__version__", "discover", "load"]
 
 __version__ = "0.1.0"
 
-_HOMES = {"SimGCD": "newkind.estimators", "discover": "newkind.api", "load": "newkind.api"}
+_HOMES = {
+    "SemiSupervisedKMeans": "newkind.clustering.estimator",
+    "SimGCD": "newkind.estimators",
+    "discover": "newkind.api",
+    "load": "newkind.api",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Literal
 
 from newkind.backbone.preparing import TrunkConfig
 from newkind.config import configure
@@ -54,24 +55,29 @@ def discover(
     data: str | os.PathLike[str] | Collection,
     out: str | os.PathLike[str],
     *,
-    n_categories: int | None = None,
+    method: str = "simgcd",
+    n_categories: int | Literal["auto"] | None = None,
     recipe: str = "release",
-    entropy_weight: float | None = None,
+    settings: dict[str, Any] | None = None,
     online: bool = False,
     overwrite: bool = False,
     trunk: TrunkConfig | None = None,
     training: TrainingConfig | None = None,
     say: Callable[[str], None] = print,
 ) -> Discovery:
-    """As `newkind discover DATA --out RUN`: trains, sorts, writes the run folder, and goes on where an earlier call was ended."""
+    """As `newkind discover DATA --out RUN`; `settings` are fields of the method's config.
+
+    Trains, sorts, writes the run folder, and goes on where an earlier call was ended.
+    """
     collection = data if isinstance(data, Collection) else open_data(data)
     config = configure(
         collection,
         training=training or TrainingConfig(),
         trunk=trunk or TrunkConfig(),
+        method=method,
         n_categories=n_categories,
         recipe=recipe,
-        entropy_weight=entropy_weight,
+        settings=settings,
         benchmark="" if isinstance(data, Collection) else os.fspath(data).partition(":")[0],
         online=online,
     )

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from newkind.backbone.preparing import TrunkConfig
 from newkind.data.catalog import Collection
 from newkind.errors import ConfigError
-from newkind.methods.simgcd import BENCHMARK_EPSILON, SimGCDConfig, simgcd_recipe
+from newkind.methods.method import MethodConfig
+from newkind.methods.registry import method_config
 from newkind.training.engine import TrainingConfig
 
-__all__ = ["DiscoverConfig", "configure", "from_json", "to_json"]
+__all__ = ["DiscoverConfig", "configure", "from_json", "read_n_categories", "read_settings", "to_json"]
 
 T = TypeVar("T")
 
@@ -21,13 +22,16 @@ T = TypeVar("T")
 class DiscoverConfig:
     """Everything but the data and the folder."""
 
-    method: SimGCDConfig
+    method: MethodConfig
+    method_name: str = "simgcd"
     training: TrainingConfig = field(default_factory=TrainingConfig)
     trunk: TrunkConfig = field(default_factory=TrunkConfig)
     recipe: str = "release"
     """The name under which the method's config was made."""
     online: bool = False
     """Fresh views every epoch instead of the token cache."""
+    auto_k: bool = False
+    """The number of categories is found out from the features before training, and the method's own is only a guess."""
     known_k: str = ""
     """Where the number of categories came from, in words."""
 
@@ -37,25 +41,54 @@ def configure(
     *,
     training: TrainingConfig,
     trunk: TrunkConfig,
-    n_categories: int | None = None,
+    method: str = "simgcd",
+    n_categories: int | Literal["auto"] | None = None,
     recipe: str = "release",
-    entropy_weight: float | None = None,
+    settings: dict[str, Any] | None = None,
     benchmark: str = "",
     online: bool = False,
 ) -> DiscoverConfig:
-    """Fills in what was not asked for: K (the truth's, or twice the known classes) and epsilon (the benchmark's, or 1)."""
+    """Fills in what was not asked for: K (the truth's, or found out from the features) and epsilon (the benchmark's, or 1)."""
     known = collection.catalog.n_known_classes
-    if n_categories is not None:
-        k, why = n_categories, f"{n_categories} categories, as asked"
-    elif collection.truth is not None:
-        k = len(collection.truth.class_names)
-        why = f"{k} categories, as many as the truth has"
+    auto_k = n_categories == "auto" or (n_categories is None and collection.truth is None)
+    if auto_k:
+        k, why = max(2 * known, 2), "the number of categories is found out from the features"
+    elif n_categories is not None:
+        k, why = int(n_categories), f"{n_categories} categories, as asked"
     else:
-        k = 2 * known
-        why = f"room for {k} categories, twice the known ones; --n-categories sets it"
-    epsilon = BENCHMARK_EPSILON.get(benchmark, 1.0) if entropy_weight is None else entropy_weight
-    method = simgcd_recipe(recipe, n_categories=k, entropy_weight=epsilon)
-    return DiscoverConfig(method=method, training=training, trunk=trunk, recipe=recipe, online=online, known_k=why)
+        k = len(collection.truth.class_names) if collection.truth else 0
+        why = f"{k} categories, as many as the truth has"
+    return DiscoverConfig(
+        method=method_config(method, n_categories=k, recipe=recipe, benchmark=benchmark, settings=settings),
+        method_name=method,
+        training=training,
+        trunk=trunk,
+        recipe=recipe,
+        online=online,
+        auto_k=auto_k,
+        known_k=why,
+    )
+
+
+def read_n_categories(text: str | None) -> int | Literal["auto"] | None:
+    """As on a command line: a number, auto, or nothing."""
+    if text is None or text == "auto":
+        return text  # type: ignore[return-value]
+    try:
+        return int(text)
+    except ValueError:
+        raise ConfigError(f"The number of categories is a whole number or auto; got '{text}'.") from None
+
+
+def read_settings(texts: list[str]) -> dict[str, str]:
+    """name=value, as on a command line."""
+    settings = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError(f"A setting is written as name=value; got '{text}'.")
+        settings[name.strip().replace("-", "_")] = value.strip()
+    return settings
 
 
 def to_json(config: Any) -> dict[str, Any]:

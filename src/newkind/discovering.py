@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import time
@@ -16,26 +17,25 @@ import torch
 from numpy.typing import NDArray
 
 from newkind import distributed
-from newkind.backbone.cache import TokenCache, seconds_per_view
+from newkind.announcing import announce, tell_data, tell_set_aside
+from newkind.backbone.cache import TokenCache
 from newkind.backbone.online import OnlineTokens
 from newkind.backbone.preparing import Prepared, choose_device, prepare_cache, prepare_trunk
 from newkind.backbone.ready import ReadyFeatures
-from newkind.backbone.tokens import Tokens
+from newkind.clustering.number import estimate_n_categories
 from newkind.config import DiscoverConfig, to_json
-from newkind.data.catalog import Collection, Features, FileImages, SetAside, find_obstacles
-from newkind.data.names import printable
-from newkind.data.sampling import steps_per_epoch
+from newkind.data.catalog import Collection, Features, FileImages, find_obstacles
 from newkind.discovery import assignments_csv, assignments_of, category_rows, name_categories
 from newkind.errors import ConfigError, DataError, RunError
+from newkind.estimating import load_estimate, save_estimate
 from newkind.evaluation import Accuracy, accuracy, evaluate
-from newkind.methods.method import Batch
-from newkind.methods.simgcd import SimGCD
+from newkind.merging import plan_merging
+from newkind.methods.registry import build_method
 from newkind.model import save_model
-from newkind.progress import duration
 from newkind.run import Run
 from newkind.training.checkpoint import load_checkpoint
 from newkind.training.engine import EpochReport, train
-from newkind.training.inference import Predictions, predict_images
+from newkind.training.inference import Predictions, image_features, predict_features
 from newkind.training.network import Network
 
 __all__ = ["Outcome", "discover"]
@@ -87,11 +87,11 @@ def discover(
     """Trains, sorts and writes the run folder. The same call goes on where an earlier one was ended; None for a dry run."""
     clock = {"start": time.perf_counter()}
     _check(collection, config)
-    _tell_data(collection, say)
+    tell_data(collection, say)
     config = _fit_batch(config, len(collection.catalog), say)
     prepared, device, dim = _load_backbone(collection, config, say)
     network = _new_network(prepared, dim, config)
-    _announce(collection, config, prepared, network, device, dim, say)
+    announce(collection, config, prepared, network, device, dim, say)
     if dry_run:
         if prepared is not None and not config.online:
             prepare_cache(collection, config.trunk, prepared, say=say, dry_run=True)
@@ -106,46 +106,27 @@ def discover(
     run = Run(out)
     if distributed.main_process():
         run = Run.start(out, fingerprint=fingerprint, overwrite=overwrite, must_exist=resume)
-        _open_run(run, collection, config, setting, fingerprint, say)
-    distributed.barrier()
     with run.locked() if distributed.main_process() else nullcontext():
+        if distributed.main_process():
+            _open_run(run, collection, config, setting, fingerprint, say)
+        distributed.barrier()
+        if config.auto_k:
+            config = _choose_k(run, collection, config, setting, say)
+            setting.network = _new_network(prepared, dim, config)
         _train(run, collection, config, setting, fingerprint, on_epoch)
         clock["training"] = time.perf_counter()
-        return _finish(run, collection, config, setting, clock)
+        return _finish(run, collection, config, setting, clock, say)
 
 
 def _check(collection: Collection, config: DiscoverConfig) -> None:
     catalog = collection.catalog
     if obstacles := find_obstacles(catalog.labels, catalog.class_names):
         raise obstacles[0]
-    if config.method.n_categories < catalog.n_known_classes:
+    if not config.auto_k and config.method.n_categories < catalog.n_known_classes:
         raise ConfigError(
             f"{config.method.n_categories} categories are fewer than the {catalog.n_known_classes} known classes.",
             fix="--n-categories counts known and new categories together.",
         )
-
-
-def _tell_data(collection: Collection, say: Say) -> None:
-    """What a person should know before it starts."""
-    for note in collection.notes:
-        say(note)
-    _tell_set_aside(collection.set_aside, say)
-    single = [
-        name for name, n in zip(collection.catalog.class_names, collection.catalog.counts(), strict=True) if n == 1
-    ]
-    if single:
-        more = f" and {len(single) - 1} more" if len(single) > 1 else ""
-        say(f"{single[0]}{more}: a single labelled image; more would teach more.")
-    truth = collection.truth
-    if truth is not None and not np.any(truth.labels >= truth.n_old):
-        say("The truth names no new class: there will be no score for New.")
-
-
-def _tell_set_aside(items: tuple[SetAside, ...], say: Say) -> None:
-    for item in items[:5]:
-        say(f"Set aside: {printable(item.name)} ({item.reason}).")
-    if len(items) > 5:
-        say(f"... and {len(items) - 5} more; newkind inspect lists them.")
 
 
 def _fit_batch(config: DiscoverConfig, n_images: int, say: Say) -> DiscoverConfig:
@@ -171,42 +152,9 @@ def _load_backbone(
 def _new_network(prepared: Prepared | None, dim: int, config: DiscoverConfig) -> Network:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.training.seed)
-        return Network(prepared.tuned if prepared else None, SimGCD(dim, config.method))
-
-
-def _announce(
-    collection: Collection,
-    config: DiscoverConfig,
-    prepared: Prepared | None,
-    network: Network,
-    device: torch.device,
-    dim: int,
-    say: Say,
-) -> None:
-    """Epochs, steps and time, from one step on made-up tokens (and, online, a few views through the trunk)."""
-    training, n_tokens = config.training, prepared.trunk.n_tokens if prepared else 0
-    rows = training.n_views * training.batch_size
-    moments = torch.ones(rows, n_tokens, 2, device=device) if prepared and prepared.trunk.keep_moments else None
-    tokens = Tokens(torch.zeros(rows, n_tokens, dim, device=device), torch.zeros(rows, dim, device=device), moments)
-    batch = Batch(
-        labels=torch.zeros(training.batch_size, dtype=torch.long, device=device),
-        n_views=training.n_views,
-        epoch=0,
-        n_epochs=1,
-    )
-    network.to(device)
-    for _ in range(2):
-        start = time.perf_counter()
-        network.method.loss_terms(network.features(tokens), batch).total().backward()  # type: ignore[no-untyped-call]
-        seconds = 1.3 * (time.perf_counter() - start)  # the optimiser's step and reading
-    network.zero_grad(set_to_none=True)
-    if config.online and prepared is not None:
-        seconds += rows * seconds_per_view(prepared.trunk, config.trunk.image_size, device=device)
-    steps = steps_per_epoch(len(collection.catalog), training.batch_size * distributed.world_size())
-    say(
-        f"Training: {training.epochs} epochs of {steps} steps on {device}, about {duration(seconds * steps * training.epochs)} "
-        f"({config.known_k})."
-    )
+        # A copy: the number of categories may still be looked for with the blocks as they came.
+        tuned = copy.deepcopy(prepared.tuned) if prepared else None
+        return Network(tuned, build_method(config.method_name, dim, config.method))
 
 
 def _open_source(
@@ -226,7 +174,7 @@ def _open_source(
         source = source or prepare_cache(collection, config.trunk, prepared, say=_say_nothing)
     if source is None:
         raise RunError("The token cache could not be opened.")
-    _tell_set_aside(source.set_aside, say)
+    tell_set_aside(source.set_aside, say)
     return source
 
 
@@ -254,6 +202,8 @@ def _fingerprint(collection: Collection, config: DiscoverConfig, setting: _Setti
     deciding = to_json(config)
     del deciding["known_k"], deciding["trunk"]["device"], deciding["trunk"]["weights"]
     del deciding["training"]["checkpoint_seconds"], deciding["training"]["evaluate_every"]
+    if config.auto_k:
+        del deciding["method"]["n_categories"]  # what was found out is kept in the run
     digest = hashlib.sha256(json.dumps(deciding, sort_keys=True).encode())
     digest.update(json.dumps(list(catalog.class_names)).encode())
     digest.update(np.ascontiguousarray(setting.labels).tobytes())
@@ -282,6 +232,23 @@ def _open_run(
     run.cut_metrics(finished)
 
 
+def _choose_k(run: Run, collection: Collection, config: DiscoverConfig, setting: _Setting, say: Say) -> DiscoverConfig:
+    """How many categories: found out once for a run, from the features of the backbone as it came."""
+    features = image_features(setting.network.to(setting.device), setting.source, setting.images, device=setting.device)
+    k = torch.zeros(1, dtype=torch.int64)
+    if distributed.main_process():
+        estimate = load_estimate(run)
+        if estimate is None:
+            estimate = estimate_n_categories(
+                features, setting.labels, n_known=collection.catalog.n_known_classes, seed=config.training.seed
+            )
+            save_estimate(run, estimate)
+        say(estimate.sentence())
+        k.fill_(estimate.generous() if setting.network.method.merges else estimate.n_categories)
+    chosen = int(distributed.broadcast(k))
+    return replace(config, method=replace(config.method, n_categories=chosen))
+
+
 def _train(
     run: Run,
     collection: Collection,
@@ -296,7 +263,7 @@ def _train(
         if collection.truth is not None and (
             report.epoch % training.evaluate_every == 0 or report.epoch == training.epochs
         ):
-            scores = _score(collection, setting, _predict(setting, collection))
+            scores = _score(collection, setting, _sort(setting, collection, training.seed)[0])
         if distributed.main_process():
             row: dict[str, Any] = {"epoch": report.epoch, **{f"loss/{k}": v for k, v in report.losses.items()}}
             row |= {"learning_rate": report.learning_rate, "seconds": round(report.seconds, 3)}
@@ -306,6 +273,12 @@ def _train(
             if on_epoch is not None:
                 on_epoch(report, scores)
 
+    if not setting.network.method.trains:
+        setting.network.to(setting.device)
+        return
+    truth = collection.truth
+    if setting.network.method.needs_truth and truth is None:
+        raise ConfigError("An oracle needs the truth of every image.", fix="Take another supervision.")
     train(
         setting.network,
         setting.source,
@@ -316,6 +289,7 @@ def _train(
         checkpoint=run.checkpoint_file,
         fingerprint=fingerprint,
         after_epoch=after_epoch,
+        truth=truth.labels[setting.images] if truth is not None and setting.network.method.needs_truth else None,
     )
 
 
@@ -323,15 +297,16 @@ def _plain(value: float) -> float | None:
     return None if np.isnan(value) else round(value, 6)
 
 
-def _predict(setting: _Setting, collection: Collection) -> Predictions:
-    return predict_images(
-        setting.network,
-        setting.source,
-        setting.images,
-        labels=setting.labels,
-        n_known=collection.catalog.n_known_classes,
-        device=setting.device,
-    )
+def _sort(setting: _Setting, collection: Collection, seed: int) -> tuple[Predictions, torch.Tensor]:
+    """What the network says of each image, and their features (n, d); a method that clusters does so first."""
+    network, device, n_known = setting.network, setting.device, collection.catalog.n_known_classes
+    features = image_features(network, setting.source, setting.images, device=device)
+    if network.method.settles:
+        if distributed.main_process():
+            labels = torch.as_tensor(setting.labels.astype(np.int64))
+            network.method.settle(features, labels, n_known=n_known, seed=seed)
+        distributed.broadcast_parameters(network.method)
+    return predict_features(network, features, labels=setting.labels, n_known=n_known, device=device), features
 
 
 def _score(collection: Collection, setting: _Setting, predictions: Predictions) -> Accuracy | None:
@@ -351,19 +326,28 @@ def _scorable(collection: Collection, setting: _Setting, predictions: Prediction
 
 
 def _finish(
-    run: Run, collection: Collection, config: DiscoverConfig, setting: _Setting, clock: dict[str, float]
+    run: Run, collection: Collection, config: DiscoverConfig, setting: _Setting, clock: dict[str, float], say: Say
 ) -> Outcome:
     """Sorts every image and writes the results."""
-    predictions = _predict(setting, collection)
+    predictions, features = _sort(setting, collection, config.training.seed)
     known = collection.catalog.class_names
     free = setting.labels < 0
+    if config.auto_k and setting.network.method.merges:
+        merging = plan_merging(predictions, free, n_prototypes=config.method.n_categories, n_known=len(known))
+        say(merging.sentence())
+        setting.network.method.merge_categories(merging.groups, merging.sizes)
+        config = replace(config, method=replace(config.method, n_categories=len(merging.groups)))
+        predictions = predict_features(
+            setting.network, features, labels=setting.labels, n_known=len(known), device=setting.device
+        )
     categories = name_categories(
         known, config.method.n_categories, predictions.best[free], predictions.best_probability[free]
     )
     lines = assignments_of(
         [collection.catalog.items.names[int(i)] for i in setting.images], setting.labels, categories, predictions
     )
-    scores = _score(collection, setting, predictions)
+    scorable = _scorable(collection, setting, predictions)
+    scores = None if scorable is None else accuracy(*scorable)
     clock["sorting"] = time.perf_counter()
     seconds = {
         "tokens": clock["tokens"] - clock["start"],
@@ -373,10 +357,10 @@ def _finish(
     if distributed.main_process():
         run.write_json(run.categories_file, category_rows(categories))
         save_model(run, setting.network, config, dim=setting.dim, n_known=len(known), prepared=setting.prepared)
-        scorable = _scorable(collection, setting, predictions)
         if scorable is not None and collection.truth is not None:
             found = evaluate(*scorable, class_names=collection.truth.class_names)
             run.write_json(run.scores_file, found.to_dict())
+        run.write_features(features.numpy())
         run.write_text(run.assignments_file, assignments_csv(lines))
     is_new = predictions.best[free] >= len(known)
     return Outcome(

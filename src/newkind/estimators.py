@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import weakref
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -38,7 +38,7 @@ class SimGCD(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[mis
 
     def __init__(
         self,
-        n_categories: int | None = None,
+        n_categories: int | Literal["auto"] | None = None,
         *,
         recipe: str = "release",
         entropy_weight: float | None = None,
@@ -79,7 +79,7 @@ class SimGCD(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[mis
             self._own_folder() / "run",
             n_categories=self.n_categories,
             recipe=self.recipe,
-            entropy_weight=self.entropy_weight,
+            settings={} if self.entropy_weight is None else {"entropy_weight": self.entropy_weight},
             trunk=TrunkConfig(
                 backbone=self.backbone,
                 weights=None if self.weights is None else Path(self.weights),

@@ -42,3 +42,11 @@ class CosineClassifier(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """(M, d) -> (M, K)."""
         return F.normalize(features, dim=-1) @ F.normalize(self.prototypes, dim=-1).T
+
+    @torch.no_grad()
+    def merge(self, groups: list[list[int]], sizes: list[int]) -> None:
+        """One prototype for each group: the mean of its members' directions, weighted by the images each one has."""
+        unit, weight = F.normalize(self.prototypes, dim=-1), torch.tensor(sizes, dtype=self.prototypes.dtype)
+        weight = weight.to(unit.device).clamp_min(1)[:, None]
+        merged = torch.stack([F.normalize((weight[group] * unit[group]).sum(dim=0), dim=-1) for group in groups])
+        self.prototypes = nn.Parameter(merged)

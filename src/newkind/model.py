@@ -13,7 +13,7 @@ from newkind.backbone.preparing import Prepared, TrunkConfig, prepare_trunk
 from newkind.config import DiscoverConfig, from_json, to_json
 from newkind.discovery import Category
 from newkind.errors import RunError, WeightsError
-from newkind.methods.simgcd import SimGCD, SimGCDConfig
+from newkind.methods.registry import build_method, find_method
 from newkind.run import Run
 from newkind.training.checkpoint import write_safely
 from newkind.training.network import Network
@@ -38,12 +38,16 @@ def save_model(
     run: Run, network: Network, config: DiscoverConfig, *, dim: int, n_known: int, prepared: Prepared | None
 ) -> None:
     """The tuned blocks and the heads; the frozen trunk is named by its hash."""
-    tensors = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
+    tensors = {
+        name: value.detach().cpu().contiguous()
+        for name, value in network.state_dict().items()
+        if not name.startswith("teacher.")
+    }
     write_safely(run.model_file, tensors, {"newkind": "model"})
     run.write_json(
         run.model_card,
         {
-            "method": "simgcd",
+            "method": config.method_name,
             "method_config": to_json(config.method),
             "trunk": to_json(config.trunk),
             "weights_sha256": prepared.sha256 if prepared else None,
@@ -63,7 +67,8 @@ def load_model(
     try:
         moved = {} if weights is None else {"weights": weights}
         trunk = from_json(TrunkConfig, card["trunk"] | {"device": device} | moved)
-        method = SimGCD(card["dim"], from_json(SimGCDConfig, card["method_config"]))
+        kind = find_method(card["method"]).config
+        method = build_method(card["method"], card["dim"], from_json(kind, card["method_config"]))
         categories = [Category(**row) for row in run.read_json(run.categories_file)["categories"]]
         n_known, dim, sha256 = int(card["n_known"]), int(card["dim"]), card["weights_sha256"]
     except (KeyError, TypeError, ValueError) as error:
@@ -73,7 +78,7 @@ def load_model(
         raise WeightsError(
             f"The run was trained on other weights of {trunk.backbone} (sha256 {sha256[:12]}...) than these ({prepared.sha256[:12]}...)."
         )
-    network = Network(prepared.tuned if prepared else None, method)
+    network = Network(prepared.tuned if prepared else None, method, with_teacher=False)
     try:
         network.load_state_dict(load_file(run.model_file))
     except (OSError, SafetensorError, RuntimeError) as error:

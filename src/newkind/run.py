@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import platform
@@ -12,7 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from filelock import FileLock, Timeout
+from numpy.typing import NDArray
 
 from newkind import __version__
 from newkind.errors import RunError
@@ -50,6 +53,9 @@ class Run:
         self.assignments_file = folder / "assignments.csv"
         self.categories_file = folder / "categories.json"
         self.scores_file = folder / "scores.json"
+        self.features_file = folder / "features.npy"
+        self.estimate_file = folder / "estimate-k.json"
+        self.estimate_plot = folder / "estimate-k.svg"
         self._names = {path.name for name, path in vars(self).items() if name not in ("folder",)}
 
     @classmethod
@@ -136,10 +142,27 @@ class Run:
 
     def write_text(self, path: Path, text: str) -> None:
         """Whole or not at all."""
+        self._write(path, to_bytes(text))
+
+    def write_features(self, features: NDArray[np.floating]) -> None:
+        """(n, d), a row for each line of assignments.csv, in half precision."""
+        content = io.BytesIO()
+        np.save(content, np.clip(features, -65504, 65504).astype(np.float16), allow_pickle=False)
+        self._write(self.features_file, content.getbuffer())
+
+    def features(self) -> NDArray[np.float16] | None:
+        """What `write_features` wrote; None for a run that has none, or a damaged file."""
+        try:
+            found: NDArray[np.float16] = np.load(self.features_file, allow_pickle=False, mmap_mode="r")
+        except (OSError, ValueError, EOFError):
+            return None
+        return found if found.ndim == 2 and found.dtype == np.float16 else None
+
+    def _write(self, path: Path, content: bytes | memoryview) -> None:
         partial = path.with_name(path.name + ".partial")
         try:
             with open(partial, "wb") as file:
-                file.write(to_bytes(text))
+                file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
             partial.replace(path)

@@ -70,7 +70,7 @@ def test_the_whole_journey(newkind: Newkind, shapes: Path, tmp_path: Path) -> No
     run = tmp_path / "run"
     dry = newkind("discover", shapes, "--out", run, *SMALL, "--epochs", "3", "--dry-run")
     assert "64 images x (3 + 1) views" in dry.stdout, dry.stderr
-    assert "Training: 3 epochs of 4 steps" in dry.stdout
+    assert "SimGCD: 3 epochs of 4 steps" in dry.stdout
     assert not run.exists()
 
     done = newkind("discover", shapes, "--out", run, *SMALL, "--epochs", "3")
@@ -84,6 +84,7 @@ def test_the_whole_journey(newkind: Newkind, shapes: Path, tmp_path: Path) -> No
         "checkpoint.safetensors",
         "config.json",
         "environment.json",
+        "features.npy",
         "metrics.jsonl",
         "model.json",
         "model.safetensors",

@@ -16,7 +16,7 @@ from newkind.data.views import ViewRecipe
 from newkind.errors import BackboneError, ConfigError
 from newkind.progress import duration, progress_bar
 
-__all__ = ["Prepared", "TrunkConfig", "choose_device", "prepare_cache", "prepare_trunk"]
+__all__ = ["Prepared", "TrunkConfig", "choose_device", "plan_for", "prepare_cache", "prepare_trunk"]
 
 Say = Callable[[str], None]
 
@@ -100,6 +100,16 @@ def prepare_cache(
     root: Path | None = None,
 ) -> TokenCache | None:
     """Builds what is missing of the token cache, after saying views, gigabytes and time; None for a dry run."""
+    plan = plan_for(collection, config, prepared, root=root)
+    _announce(plan, config, prepared, say)
+    if dry_run:
+        return None
+    with progress_bar("Caching tokens", len(plan.todo), show=bool(plan.todo)) as advance:
+        return build_cache(collection, plan, prepared.trunk, device=prepared.device, advance=advance)
+
+
+def plan_for(collection: Collection, config: TrunkConfig, prepared: Prepared, *, root: Path | None = None) -> CachePlan:
+    """What of the token cache is there, and what is missing."""
     key = CacheKey(
         backbone=config.backbone,
         weights_sha256=prepared.sha256,
@@ -109,12 +119,7 @@ def prepare_cache(
         seed=config.seed,
         dtype=config.dtype,
     )
-    plan = plan_cache(collection, key, prepared.trunk, root=root)
-    _announce(plan, config, prepared, say)
-    if dry_run:
-        return None
-    with progress_bar("Caching tokens", len(plan.todo), show=bool(plan.todo)) as advance:
-        return build_cache(collection, plan, prepared.trunk, device=prepared.device, advance=advance)
+    return plan_cache(collection, key, prepared.trunk, root=root)
 
 
 def _announce(plan: CachePlan, config: TrunkConfig, prepared: Prepared, say: Say) -> None:

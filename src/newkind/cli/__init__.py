@@ -14,7 +14,9 @@ import typer
 from typer.core import TyperGroup
 
 from newkind import __version__
+from newkind.cli.bench import bench
 from newkind.cli.cache import app as cache
+from newkind.cli.categories import estimate_k, methods
 from newkind.cli.discover import discover
 from newkind.cli.doctor import doctor
 from newkind.cli.inspect import inspect
@@ -42,7 +44,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (inspect, discover, predict, sort, evaluate, weights, doctor):
+for verb in (inspect, estimate_k, discover, predict, sort, evaluate, methods, bench, weights, doctor):
     app.command()(verb)
 app.add_typer(cache, name="cache")
 

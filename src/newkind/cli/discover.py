@@ -22,14 +22,18 @@ def discover(
     ],
     out: Annotated[Path, typer.Option("--out", help="The run folder to make.")],
     n_categories: Annotated[
-        int | None,
+        str | None,
         typer.Option(
-            help="Known and new categories together [default: the truth's, if there is one, or twice the known classes]."
+            help="Known and new categories together: a number, or auto to find it out [default: the truth's, if there is one, or auto]."
         ),
     ] = None,
-    recipe: Annotated[str, typer.Option(help="release or paper.", rich_help_panel=VIEWS)] = "release",
-    entropy_weight: Annotated[
-        float | None, typer.Option(help="epsilon [default: 1; cub 2, cifar100 4].", rich_help_panel=VIEWS)
+    method: Annotated[str, typer.Option(help="newkind methods lists them.", rich_help_panel=VIEWS)] = "simgcd",
+    recipe: Annotated[str, typer.Option(help="SimGCD's: release or paper.", rich_help_panel=VIEWS)] = "release",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", help="A setting of the method, as entropy_weight=2; may be repeated.", rich_help_panel=VIEWS
+        ),
     ] = None,
     online: Annotated[
         bool, typer.Option("--online", help="Fresh views every epoch, no token cache.", rich_help_panel=VIEWS)
@@ -83,7 +87,7 @@ def discover(
 
     from newkind import distributed
     from newkind.backbone.preparing import TrunkConfig
-    from newkind.config import configure
+    from newkind.config import configure, read_n_categories, read_settings
     from newkind.data.opening import open_data
     from newkind.discovering import discover as run_discovery
     from newkind.training.engine import TrainingConfig
@@ -94,9 +98,10 @@ def discover(
     config = configure(
         collection,
         benchmark=data.partition(":")[0],
-        n_categories=n_categories,
+        method=method,
+        n_categories=read_n_categories(n_categories),
         recipe=recipe,
-        entropy_weight=entropy_weight,
+        settings=read_settings(settings or []),
         training=TrainingConfig(
             epochs=epochs,
             batch_size=batch_size,
@@ -226,6 +231,7 @@ def _tell(console: Any, outcome: Outcome, config: DiscoverConfig) -> None:
             f"[bold]All {percent(s.all)}  Old {percent(s.old)}  New {percent(s.new)}[/]"
         )
     parts = ", ".join(f"{name} {duration(seconds)}" for name, seconds in outcome.seconds.items())
-    console.print(f"Time: {parts}. Backbone {config.trunk.backbone}, recipe {config.recipe}.")
+    how = f"{config.method_name}, recipe {config.recipe}" if config.method_name == "simgcd" else config.method_name
+    console.print(f"Time: {parts}. Backbone {config.trunk.backbone}, method {how}.")
     console.print(f"Results: {run}/assignments.csv, with categories.json, the metrics and the model beside it.")
     console.print(f"[dim]Next:  newkind sort {run} --to FOLDER    newkind predict {run} IMAGES[/]")

@@ -90,10 +90,12 @@ def train(
     checkpoint: Path,
     fingerprint: str,
     after_epoch: Callable[[EpochReport], None],
+    truth: NDArray[np.integer] | None = None,
 ) -> None:
     """Trains `network` in place, from the checkpoint if there is one.
 
     images (n,): numbers into the source of the images to learn from; labels (n,): theirs, -1 for unlabelled.
+    truth (n,): only for a method that is an oracle.
     """
     keep_large_blocks()
     world, rank = distributed.world_size(), distributed.rank()
@@ -114,7 +116,8 @@ def train(
         for group in optimizer.param_groups:
             group["lr"] = rate
         drawn = epoch_batches(labels, batch_size=global_batch, seed=config.seed, epoch=epoch)
-        losses = _train_epoch(network, optimizer, source, images, labels, drawn, own, config, epoch, device)
+        network.method.begin_epoch(epoch)
+        losses = _train_epoch(network, optimizer, source, images, labels, truth, drawn, own, config, epoch, device)
         seconds = time.perf_counter() - start
         is_last = epoch + 1 == config.epochs
         if distributed.main_process() and (is_last or time.monotonic() - last_saved >= config.checkpoint_seconds):
@@ -148,6 +151,7 @@ def _train_epoch(
     source: TokenSource,
     images: NDArray[np.int64],
     labels: NDArray[np.integer],
+    truth: NDArray[np.integer] | None,
     drawn: NDArray[np.int64],
     own: slice,
     config: TrainingConfig,
@@ -158,23 +162,29 @@ def _train_epoch(
     network.train()
     sums: dict[str, torch.Tensor] = {}
     gather = distributed.gather_with_gradient if config.global_losses else _own_only
+    generator = torch.Generator().manual_seed(config.seed * 1_000_003 + epoch)
     batches: Iterator[NDArray[np.int64]] = (images[row] for row in drawn)
     tokens = source.training_batches(batches, n_views=config.n_views, seed=(config.seed, epoch), rows=own)
     for row, token in zip(drawn, tokens, strict=True):
-        batch = Batch(
-            labels=torch.as_tensor(labels[row[own]].astype(np.int64), device=device),
-            n_views=config.n_views,
-            epoch=epoch,
-            n_epochs=config.epochs,
-            gather=gather,
-        )
+        token = token.to(device, non_blocking=True)
         with _precision(config.precision, device):
-            terms = network.method.loss_terms(network.features(token.to(device, non_blocking=True)), batch)
+            batch = Batch(
+                labels=_on(device, labels[row[own]]),
+                n_views=config.n_views,
+                epoch=epoch,
+                n_epochs=config.epochs,
+                gather=gather,
+                teacher_logits=network.teacher_logits(token),
+                generator=generator,
+                truth=None if truth is None else _on(device, truth[row[own]]),
+            )
+            terms = network.method.loss_terms(network.features(token), batch)
             total = terms.total()
         optimizer.zero_grad(set_to_none=True)
         total.backward()  # type: ignore[no-untyped-call]
         distributed.average_gradients(network.parameters())
         optimizer.step()
+        network.update_teacher()
         for name, part in (*terms.parts.items(), ("total", total)):
             sums[name] = sums.get(name, torch.zeros((), device=device)) + part.detach()
     means = {name: float(value) / len(drawn) for name, value in sums.items()}
@@ -184,6 +194,10 @@ def _train_epoch(
             fix="Take a smaller --learning-rate.",
         )
     return means
+
+
+def _on(device: torch.device, numbers: NDArray[np.integer]) -> torch.Tensor:
+    return torch.as_tensor(numbers.astype(np.int64), device=device)
 
 
 def _own_only(x: torch.Tensor) -> torch.Tensor:

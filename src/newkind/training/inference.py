@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from newkind import distributed
 from newkind.backbone.tokens import TokenSource
 from newkind.progress import quiet
 from newkind.training.network import Network
 
-__all__ = ["Predictions", "predict_images"]
+__all__ = ["Predictions", "image_features", "predict_features", "predict_images"]
 
 
 @dataclass(frozen=True)
@@ -44,37 +45,79 @@ def predict_images(
     advance: Callable[[int], None] = quiet,
 ) -> Predictions:
     """images (n,): numbers into the source; labels (n,): given ones, or -1. Sharded over processes, without duplicates."""
+    rows = []
+    for batch, features in _features(network, source, images, device=device, batch_size=batch_size):
+        p = network.category_probabilities(features)  # (b, K)
+        rows.append(_condense(p, torch.as_tensor(labels[batch].astype(np.int64)), n_known))
+        advance(len(batch))
+    return _unpack(_gathered(rows, len(Predictions.__annotations__), torch.float64, device))
+
+
+@torch.no_grad()
+def image_features(
+    network: Network,
+    source: TokenSource,
+    images: NDArray[np.int64],
+    *,
+    device: torch.device,
+    batch_size: int = 256,
+    advance: Callable[[int], None] = quiet,
+) -> Tensor:
+    """(n, d): the class feature of each image's evaluation view, on the CPU; each process computes a part and gets all."""
+    rows = []
+    for batch, features in _features(network, source, images, device=device, batch_size=batch_size):
+        rows.append(features.float().cpu())
+        advance(len(batch))
+    return _gathered(rows, rows[0].shape[1] if rows else 0, torch.float32, device)
+
+
+@torch.no_grad()
+def predict_features(
+    network: Network, features: Tensor, *, labels: NDArray[np.integer], n_known: int, device: torch.device
+) -> Predictions:
+    """As `predict_images`, from features (n, d) that are there already."""
+    given = torch.as_tensor(labels.astype(np.int64))
+    rows = [
+        _condense(network.category_probabilities(features[i : i + 4096].to(device)), given[i : i + 4096], n_known)
+        for i in range(0, len(features), 4096)
+    ]
+    return _unpack(torch.cat(rows) if rows else torch.zeros(0, len(Predictions.__annotations__), dtype=torch.float64))
+
+
+def _features(
+    network: Network, source: TokenSource, images: NDArray[np.int64], *, device: torch.device, batch_size: int
+) -> Iterator[tuple[NDArray[np.int64], Tensor]]:
+    """This process's share: (rows of `images`, features) a batch."""
     network.eval()
     mine = np.array_split(np.arange(len(images)), distributed.world_size())[distributed.rank()]
     batches = [mine[i : i + batch_size] for i in range(0, len(mine), batch_size)]
-    rows = []
     tokens = source.evaluation_batches(images[batch] for batch in batches)
     for batch, token in zip(batches, tokens, strict=True):
-        p = network.probabilities(token.to(device))  # (b, K)
-        top = p.topk(min(2, p.shape[1]), dim=1)
-        given = torch.as_tensor(labels[batch].astype(np.int64), device=device)
-        own = p.gather(1, given.clamp_min(0)[:, None])[:, 0] * (given >= 0)
-        rows.append(
-            torch.stack(
-                [
-                    top.indices[:, 0].double(),
-                    top.values[:, 0].double(),
-                    top.indices[:, -1].double(),
-                    top.values[:, -1].double(),
-                    p[:, n_known:].sum(dim=1).double(),
-                    own.double(),
-                ],
-                dim=1,
-            ).cpu()
-        )
-        advance(len(batch))
-    joined = torch.cat(rows) if rows else torch.zeros(0, 6, dtype=torch.float64)
-    table = distributed.gather_uneven(joined.to(device) if device.type == "cuda" else joined).cpu().numpy()
+        yield batch, network.features(token.to(device))
+
+
+def _condense(p: Tensor, given: Tensor, n_known: int) -> Tensor:
+    """(b, K) probabilities and (b,) given labels to (b, 6): the columns of Predictions, in its order."""
+    given = given.to(p.device)
+    top = p.topk(min(2, p.shape[1]), dim=1)
+    own = p.gather(1, given.clamp_min(0)[:, None])[:, 0] * (given >= 0)
+    columns = [top.indices[:, 0], top.values[:, 0], top.indices[:, -1], top.values[:, -1], p[:, n_known:].sum(dim=1)]
+    return torch.stack([column.double() for column in [*columns, own]], dim=1).cpu()
+
+
+def _gathered(rows: list[Tensor], width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """All processes' rows, on the CPU."""
+    joined = torch.cat(rows) if rows else torch.zeros(0, width, dtype=dtype)
+    return distributed.gather_uneven(joined.to(device) if device.type == "cuda" else joined).cpu()
+
+
+def _unpack(table: Tensor) -> Predictions:
+    columns = table.numpy().T
     return Predictions(
-        best=table[:, 0].astype(np.int64),
-        best_probability=table[:, 1].astype(np.float32),
-        second=table[:, 2].astype(np.int64),
-        second_probability=table[:, 3].astype(np.float32),
-        novelty=table[:, 4].astype(np.float32),
-        given_probability=table[:, 5].astype(np.float32),
+        best=columns[0].astype(np.int64),
+        best_probability=columns[1].astype(np.float32),
+        second=columns[2].astype(np.int64),
+        second_probability=columns[3].astype(np.float32),
+        novelty=columns[4].astype(np.float32),
+        given_probability=columns[5].astype(np.float32),
     )

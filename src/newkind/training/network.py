@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+from typing import cast
+
+import torch
 from torch import Tensor, nn
 
 from newkind.backbone.split import TunedBlocks
@@ -12,12 +16,16 @@ __all__ = ["Network"]
 
 
 class Network(nn.Module):
-    """Tokens -> features -> logits."""
+    """Tokens -> features -> logits; beside it a moving average of itself, for methods that want a teacher."""
 
-    def __init__(self, tuned: TunedBlocks | None, method: Method) -> None:
+    def __init__(self, tuned: TunedBlocks | None, method: Method, *, with_teacher: bool = True) -> None:
         super().__init__()
         self.tuned = tuned
         self.method = method
+        self.teacher: Network | None = None
+        if method.teacher_decay is not None and with_teacher:
+            self.teacher = Network(copy.deepcopy(tuned), copy.deepcopy(method), with_teacher=False)
+            self.teacher.requires_grad_(False)
 
     def features(self, tokens: Tokens) -> Tensor:
         """(M, d): the class feature after the final norm; ready features are what they are."""
@@ -25,4 +33,24 @@ class Network(nn.Module):
 
     def probabilities(self, tokens: Tokens) -> Tensor:
         """(M, K)"""
-        return (self.method.logits(self.features(tokens)).float() / self.method.temperature).softmax(dim=-1)
+        return self.category_probabilities(self.features(tokens))
+
+    def category_probabilities(self, features: Tensor) -> Tensor:
+        """(M, d) -> (M, K)"""
+        return (self.method.logits(features).float() / self.method.temperature).softmax(dim=-1)
+
+    @torch.no_grad()
+    def teacher_logits(self, tokens: Tokens) -> Tensor | None:
+        """(M, K) of the moving average; None without one."""
+        return None if self.teacher is None else self.teacher.method.logits(self.teacher.features(tokens))
+
+    @torch.no_grad()
+    def update_teacher(self) -> None:
+        """teacher <- decay * teacher + (1 - decay) * network, after a step."""
+        if self.teacher is None:
+            return
+        decay = cast(float, self.method.teacher_decay)
+        for module in ("tuned", "method"):
+            student = dict(getattr(self, module).named_parameters()) if getattr(self, module) is not None else {}
+            for name, value in student.items():
+                getattr(self.teacher, module).get_parameter(name).lerp_(value, 1 - decay)

@@ -1,0 +1,85 @@
+"""The number of categories: ours against the published way (Brent's search, scikit-learn's k-means with 10 starts a step).
+
+    python benchmarks/estimate_k.py [--quick] [--data cub:FOLDER]
+
+Without --data, features of CUB's size and shape are generated: 5,994 samples of 200 classes in 384 dimensions, 100 classes known.
+The ratio is of the time for the estimate alone, from features that are there already; the estimates stand beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment, minimize_scalar
+from sklearn.cluster import KMeans
+
+from newkind.backbone.preparing import TrunkConfig
+from newkind.clustering.number import estimate_n_categories
+from newkind.data.opening import open_data
+from newkind.estimating import backbone_features
+
+BAR = 10
+
+
+def generated(quick: bool) -> tuple[torch.Tensor, NDArray[np.int64], int, int]:
+    """Directions with some spread: (features, labels, known, all)."""
+    n_classes, dim = (40, 64) if quick else (200, 384)
+    rng = np.random.default_rng(0)
+    truth = np.repeat(np.arange(n_classes), 30)
+    x = rng.normal(size=(n_classes, dim))[truth] + 1.2 * rng.normal(size=(len(truth), dim))
+    labels = np.where((truth < n_classes // 2) & (np.arange(len(truth)) % 2 == 0), truth, -1)
+    return torch.tensor(x, dtype=torch.float32), labels, n_classes // 2, n_classes
+
+
+def published(x: torch.Tensor, y: NDArray[np.int64], n_known: int, most: int) -> tuple[int, int]:
+    """(K, evaluations): the released procedure, plain."""
+    features = torch.nn.functional.normalize(x, dim=1).numpy()
+    given = y >= 0
+    scores: dict[int, float] = {}
+
+    def loss(value: float) -> float:
+        k = int(value)
+        found = KMeans(k, n_init=10, random_state=0).fit_predict(features)[given]
+        table = np.zeros((n_known, k))
+        np.add.at(table, (y[given], found), 1)
+        scores[k] = float(table[linear_sum_assignment(table, maximize=True)].sum() / given.sum())
+        return -scores[k]
+
+    steps = minimize_scalar(loss, bounds=(n_known, most), method="bounded").nfev
+    return max(scores, key=lambda k: scores[k]), steps
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--data")
+    parser.add_argument("--max-categories", type=int, default=1000)
+    arguments = parser.parse_args()
+    if arguments.data:
+        collection = open_data(arguments.data)
+        x, images = backbone_features(collection, TrunkConfig(), say=print)
+        y, n_known = collection.catalog.labels[images].astype(np.int64), collection.catalog.n_known_classes
+        truth = len(collection.truth.class_names) if collection.truth else 0
+    else:
+        x, y, n_known, truth = generated(arguments.quick)
+    start = time.perf_counter()
+    ours = estimate_n_categories(x, y, n_known=n_known)
+    seconds = time.perf_counter() - start
+    start = time.perf_counter()
+    theirs, steps = published(x, y, n_known, min(arguments.max_categories, 200 if arguments.quick else 1000))
+    plain = time.perf_counter() - start
+    print(f"{len(x):,} samples, {n_known} known classes, truth {truth}")
+    print(f"{'ours':10} {ours.n_categories:>5} [{ours.low}, {ours.high}]  {seconds:8.1f} s")
+    print(f"{'published':10} {theirs:>5} ({steps} k-means)  {plain:8.1f} s")
+    value = plain / seconds
+    result = {"name": "estimate_k", "value": round(value, 1), "bar": BAR, "ok": value >= BAR, "unit": "x faster"}
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

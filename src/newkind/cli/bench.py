@@ -1,0 +1,204 @@
+"""`newkind bench`: the paper's tables and figures, its ablation and its studies, on data that carries truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from newkind.bench.protocol import Protocol
+    from newkind.bench.running import Plan
+    from newkind.bench.table import Table
+
+__all__ = ["bench"]
+
+BACKBONE, TRAIN = "Backbone and views", "Training"
+
+
+def bench(
+    study: Annotated[str, typer.Argument(help="A study, a table or figure of the paper by its name, or list.")],
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--data",
+            help="A folder, a table, an .npz file, or a benchmark as NAME:FOLDER; with truth. May be repeated.",
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The folder for runs, tables and figures.")] = None,
+    methods: Annotated[str, typer.Option(help="As simgcd,gcd [default: the study's].")] = "",
+    seeds: Annotated[int, typer.Option(help="How many: seeds 0, 1, ...")] = 3,
+    epsilons: Annotated[str, typer.Option(help="As 1,2,4, for epsilon and k [default: the study's].")] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say which runs there are and which are finished.")
+    ] = False,
+    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw figures beside the tables.")] = True,
+    recipe: Annotated[str, typer.Option(help="SimGCD's: release or paper.", rich_help_panel=TRAIN)] = "release",
+    epochs: Annotated[int, typer.Option(rich_help_panel=TRAIN)] = 200,
+    batch_size: Annotated[int, typer.Option(rich_help_panel=TRAIN)] = 128,
+    online: Annotated[
+        bool, typer.Option("--online", help="Fresh views every epoch, no token cache.", rich_help_panel=TRAIN)
+    ] = False,
+    backbone: Annotated[
+        str, typer.Option(help="A plain ViT of timm.", rich_help_panel=BACKBONE)
+    ] = "vit_small_patch14_dinov2.lvd142m",
+    weights: Annotated[Path | None, typer.Option(help="A .safetensors or .pth file.", rich_help_panel=BACKBONE)] = None,
+    random_weights: Annotated[
+        bool, typer.Option("--random-weights", help="For trials.", rich_help_panel=BACKBONE)
+    ] = False,
+    image_size: Annotated[int, typer.Option(rich_help_panel=BACKBONE)] = 224,
+    views: Annotated[int, typer.Option(help="Random views of each image in the cache.", rich_help_panel=BACKBONE)] = 8,
+    tuned_blocks: Annotated[int, typer.Option(help="Blocks that are tuned.", rich_help_panel=BACKBONE)] = 1,
+    dtype: Annotated[
+        str, typer.Option(help="Of cached tokens: float16 or int8.", rich_help_panel=BACKBONE)
+    ] = "float16",
+    device: Annotated[str, typer.Option(help="cpu, cuda, mps or auto.", rich_help_panel=BACKBONE)] = "auto",
+) -> None:
+    """Make a table of the paper: run what is missing of it, once, and go on where it stopped. bench list shows all."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if study == "list":
+        _list(console)
+        return
+    from newkind.backbone.preparing import TrunkConfig
+    from newkind.bench.protocol import Protocol, read_epsilons, read_methods
+    from newkind.bench.running import find_study
+    from newkind.errors import ConfigError
+
+    found, artefact = find_study(study)
+    if not data or out is None:
+        raise ConfigError(f"newkind bench {study} needs --data and --out.", fix="newkind bench list shows what for.")
+    protocol = Protocol(
+        n_seeds=seeds,
+        epochs=epochs,
+        batch_size=batch_size,
+        recipe=recipe,
+        online=online,
+        methods=read_methods(methods) or (artefact.methods if artefact else ()),
+        epsilons=read_epsilons(epsilons) or (artefact.epsilons if artefact else ()),
+        trunk=TrunkConfig(
+            backbone=backbone,
+            weights=weights,
+            random_weights=random_weights,
+            image_size=image_size,
+            n_views=views,
+            n_tuned=tuned_blocks,
+            dtype=dtype,
+            device=device,
+        ),
+    )
+    _make(console, found, data, protocol, out, dry_run=dry_run, figures=figures)
+
+
+def _make(
+    console: Console, study: Any, data: list[str], protocol: Protocol, out: Path, *, dry_run: bool, figures: bool
+) -> None:
+    from functools import partial
+
+    from newkind.bench.dataset import open_bench_data
+    from newkind.bench.running import build_table, plan_study, run_study
+    from newkind.errors import RunError
+
+    say = partial(console.print, markup=False)
+    detail = partial(console.print, markup=False, style="dim")
+    datas = [open_bench_data(text) for text in data]
+    plan = plan_study(study, datas, protocol, out, say=say, estimate=not dry_run)
+    if dry_run:
+        _tell_cells(console, plan)
+        return
+    tables = run_study(plan, say=say, detail=detail, watch=_watch)
+    _show(console, build_table(plan))
+    say(f"Tables: {', '.join(map(str, tables))}")
+    if figures and study.draw is not None:
+        drawn = study.draw(study.name, plan.finished(), out)
+        if drawn:
+            say(f"Figures: {', '.join(map(str, drawn))}")
+    if plan.failures:
+        raise RunError(
+            f"{len(plan.failures)} of {len(plan.cells())} runs failed; the table is made without them.",
+            fix="The lines above say why; the same command tries them again.",
+        )
+
+
+def _list(console: Console) -> None:
+    """Every table and figure of the paper, the command that makes it, and the data that it is on."""
+    from rich.text import Text
+
+    from newkind.bench.paper import ARTEFACTS
+
+    width = max(map(len, ARTEFACTS))
+    for artefact in ARTEFACTS.values():
+        console.print(Text.assemble((f"{artefact.name:<{width}}  ", "bold"), artefact.shows), soft_wrap=True)
+        command = " ".join(filter(None, (f"newkind bench {artefact.study}", artefact.options())))
+        words = f"{command}  on {', '.join(artefact.data)}  -> {artefact.files()}"
+        console.print(Text(f"{'':<{width}}  {words}", "dim"), soft_wrap=True)
+    console.print(
+        "\nEach command takes --data NAME:FOLDER (once for each data) and --out FOLDER; a name may stand in place of the study.\n"
+        "Any other data with truth will do. The paper's drawings of how methods are built show no result and are left out.",
+        markup=False,
+    )
+
+
+def _tell_cells(console: Console, plan: Plan) -> None:
+    results, cells = plan.results(), plan.cells()
+    for name, (_, words) in cells.items():
+        console.print(
+            f"{'finished' if name in results else 'to do   '}  {words}  ({name})", markup=False, soft_wrap=True
+        )
+    if plan.n_open:
+        console.print(f"to do     {plan.n_open} runs with a number of categories that is to be estimated first")
+    console.print(f"{len(cells) + plan.n_open} runs, {len(results)} of them finished. Nothing was run.")
+
+
+def _show(console: Console, table: Table) -> None:
+    from rich.table import Table as Lines
+    from rich.text import Text
+
+    lines = Lines(title=Text(table.title), title_justify="left", header_style="bold")
+    for column in table.columns:
+        lines.add_column(Text(column.title), justify="left" if column.is_text else "right", overflow="fold")
+    groups = set(table.groups())
+    for i, cells in enumerate(table.cells()):
+        if i in groups:
+            lines.add_section()
+        lines.add_row(*map(Text, cells))
+    console.print(lines)
+    for sentence in table.lines():
+        console.print(sentence, markup=False, style="dim")
+
+
+@contextmanager
+def _watch(words: str, epochs: int) -> Iterator[Callable[[Any, Any], None]]:
+    """A bar over the epochs of the run at hand, on standard error, gone when it is finished."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True, highlight=False)
+    bar = Progress(
+        TextColumn("{task.description}", markup=False),
+        MofNCompleteColumn(),
+        BarColumn(bar_width=24),
+        TimeRemainingColumn(compact=True),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    task = None
+
+    def show(report: Any, _: Any) -> None:
+        nonlocal task
+        if task is None:  # not before the first epoch: until then the token cache has a bar of its own
+            bar.start()
+            task = bar.add_task(words, total=epochs, completed=report.epoch - 1)
+        bar.update(task, completed=report.epoch)
+
+    try:
+        yield show
+    finally:
+        bar.stop()

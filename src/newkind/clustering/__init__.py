@@ -1,0 +1,1 @@
+"""k-means and semi-supervised k-means on features, in chunks, on a CPU or a GPU."""

@@ -1,0 +1,75 @@
+"""k-means++: new centres are drawn from the rows, with chances as their squared distances to the nearest centre so far.
+
+Arthur and Vassilvitskii 2007. The greedy form draws several candidates for each centre and keeps the one that leaves the
+smallest sum of distances. All restarts are seeded together: one matrix product a centre serves them all.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from newkind.clustering.lloyd import ROUNDING, nearest
+from newkind.clustering.rows import HOLD_BYTES, Rows
+
+__all__ = ["plus_plus"]
+
+GROUP_CELLS = 2**23
+"""Distances that are computed at once: so many restarts go together."""
+
+
+def plus_plus(
+    rows: Rows, start: Tensor, n_drawn: int, *, n_restarts: int, greedy: bool, generator: torch.Generator
+) -> Tensor:
+    """For each of R restarts n_drawn centres, (R, n_drawn, d), centred as the rows are, beside those of start (S, d).
+
+    Rows that are too many to hold are represented by a sample of as many as may be held.
+    """
+    n_candidates = 2 + int(math.log(len(start) + n_drawn)) if greedy else 1
+    rows = _sample(rows, generator)
+    distance = torch.full((len(rows),), torch.inf, device=rows.device)
+    if len(start):
+        distance = nearest(rows, start).distances(rows, start)
+    # Drawn before the restarts are grouped, so that the groups' size does not matter.
+    draws = torch.rand(n_restarts, n_drawn, n_candidates, generator=generator, dtype=torch.float64).to(rows.device)
+    n_together = max(1, GROUP_CELLS // (n_candidates * len(rows)))
+    return torch.cat([_draw(rows, distance, group) for group in torch.split(draws, n_together)])
+
+
+def _sample(rows: Rows, generator: torch.Generator) -> Rows:
+    """Every row if they are held or may be, otherwise some at random."""
+    n_held = max(1, HOLD_BYTES // (4 * rows.dim))
+    if rows.held is None and len(rows) > n_held:
+        rows = rows.subset(torch.randperm(len(rows), generator=generator)[:n_held].sort().values)
+    return rows
+
+
+def _draw(rows: Rows, distance: Tensor, draws: Tensor) -> Tensor:
+    """The drawn centres of some restarts, (R, S, d). distance: (n,), to the centres before. draws: (R, S, L) in [0, 1)."""
+    x = rows.values()
+    n_restarts, n_drawn, n_candidates = draws.shape
+    current = distance.expand(n_restarts, -1)  # (R, n)
+    picked = torch.empty(n_restarts, n_drawn, dtype=torch.int64, device=x.device)
+    restart = torch.arange(n_restarts, device=x.device)
+    for step in range(n_drawn):
+        chosen = _choose(current, draws[:, step])  # (R, L)
+        lengths = rows.squares[chosen]  # (R, L)
+        away = torch.addmm(rows.squares, x[chosen.view(-1)] * -2, x.T).view(n_restarts, n_candidates, -1)
+        away = torch.minimum(away.add_(lengths.unsqueeze(2)), current.unsqueeze(1), out=away)  # (R, L, n)
+        best = away.sum(dim=2).argmin(dim=1) if n_candidates > 1 else torch.zeros_like(restart)
+        picked[:, step] = chosen[restart, best]
+        current = away[restart, best]  # (R, n)
+        noise = ROUNDING * (rows.squares + lengths[restart, best].unsqueeze(1))
+        current.masked_fill_(current < noise, 0)
+    return x[picked]
+
+
+def _choose(weights: Tensor, draws: Tensor) -> Tensor:
+    """Row numbers (R, L) with chances as weights (R, n); even ones where all are 0 or infinite. draws: (R, L) in [0, 1)."""
+    heights = weights.cumsum(dim=1, dtype=torch.float64)
+    is_flat = (heights[:, -1] == 0) | heights[:, -1].isinf()
+    if is_flat.any():
+        heights[is_flat] = torch.arange(1, weights.shape[1] + 1, dtype=heights.dtype, device=heights.device)
+    return torch.searchsorted(heights, draws * heights[:, -1:], right=True).clamp_(max=weights.shape[1] - 1)

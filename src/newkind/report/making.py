@@ -1,0 +1,107 @@
+"""How a run was made: its curves over the epochs, its settings, the machine, the weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from newkind.data.names import printable
+from newkind.progress import duration
+from newkind.report.charts import Panel, line_panel
+from newkind.report.story import Story
+
+__all__ = ["Facts", "curves_of", "estimate_panel", "facts_of", "flatten"]
+
+Facts = list[tuple[str, list[tuple[str, str]]]]
+"""Groups of names and values."""
+PARTS = {
+    "loss/total": "Loss, all parts together",
+    "loss/infonce": "Contrastive loss (InfoNCE)",
+    "loss/supcon": "Supervised contrastive loss",
+    "loss/distil": "Self-distillation loss",
+    "loss/entropy": "Entropy term",
+    "loss/supervised": "Supervised loss (labelled images)",
+    "learning_rate": "Learning rate",
+}
+ACCURACY = ("accuracy/all", "accuracy/old", "accuracy/new")
+
+
+def curves_of(metrics: list[dict[str, Any]]) -> list[Panel]:
+    """Accuracy, every loss part, and whatever else a run wrote down for each epoch."""
+    series: dict[str, list[tuple[Any, Any]]] = {}
+    for row in metrics:
+        for key, value in row.items():
+            if key not in ("epoch", "seconds"):
+                series.setdefault(key, []).append((row.get("epoch"), value))
+    scores = {key.partition("/")[2].capitalize(): series.pop(key) for key in ACCURACY if key in series}
+    panels = [line_panel("Accuracy", scores, percent=True)] if scores else []
+    order = sorted(series, key=lambda key: (key == "learning_rate", key != "loss/total"))
+    for key in order:
+        group, _, name = key.rpartition("/")
+        title = PARTS.get(key, f"{group.capitalize()}: {name}" if group else name.replace("_", " ").capitalize())
+        panels.append(line_panel(title, {name.replace("_", " "): series[key]}))
+    return [panel for panel in panels if panel is not None]
+
+
+def estimate_panel(story: Story) -> Panel | None:
+    """The curve behind the number of categories, if it was found out."""
+    found = story.estimate or {}
+    curve = found.get("curve")
+    if not isinstance(curve, list):
+        return None
+    points = [tuple(point) for point in curve if isinstance(point, list) and len(point) == 2]
+    low, high, best = (found.get(key) for key in ("low", "high", "n_categories"))
+    numbers = all(isinstance(value, int) for value in (low, high, best))
+    return line_panel(
+        "How many categories",
+        {"score": points},
+        x_name="number of categories",
+        band=(low, high) if numbers else None,  # type: ignore[arg-type]
+        mark=best if numbers else None,
+    )
+
+
+def facts_of(story: Story, *, seconds: dict[str, float] | None = None) -> Facts:
+    """All that is known of how it came about, nothing interpreted."""
+    settings = dict(story.settings)
+    groups = {
+        "Method": settings.pop("method", {}),
+        "Training": settings.pop("training", {}),
+        "Backbone and views": settings.pop("trunk", {}),
+    }
+    spent = dict(seconds or {})
+    lengths = [row["seconds"] for row in story.metrics if isinstance(row.get("seconds"), int | float)]
+    if lengths:
+        spent.setdefault("training", float(sum(lengths)))
+    run = {
+        "data": story.config.get("data"),
+        "images": len(story),
+        **settings,
+        **{f"time: {name}": duration(value) for name, value in spent.items()},
+        "epochs done": len(story.metrics) or None,
+        "fingerprint": story.config.get("fingerprint"),
+    }
+    return [
+        (title, rows)
+        for title, values in (("Run", run), ("Machine, versions, weights", story.environment), *groups.items())
+        if (rows := flatten(values))
+    ]
+
+
+def flatten(values: Any) -> list[tuple[str, str]]:
+    """Nested settings as names and texts; empty ones are left out."""
+    found: list[tuple[str, str]] = []
+    for key, value in values.items() if isinstance(values, dict) else ():
+        name = printable(str(key)).replace("_", " ")
+        if isinstance(value, dict):
+            found += [(f"{name}: {inner}", text) for inner, text in flatten(value)]
+        elif value is not None and value != "":
+            found.append((name, _text(value)))
+    return found
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return printable(f"{value:g}" if isinstance(value, float) else str(value))

@@ -1,0 +1,86 @@
+"""RS+: the whole objective against loops over pairs, and its settings."""
+
+from itertools import combinations, permutations
+from math import exp, log
+
+import numpy as np
+import pytest
+import torch
+from small_training import DIM, batch_of, features_of, small_method, softmax
+
+from newkind.errors import ConfigError
+from newkind.methods.rankstats import RankStats, RankStatsConfig
+
+LABELS = [0, -1, 2, -1, -1, 0]
+
+
+def plain_objective(x: np.ndarray, logits: np.ndarray, n_views: int, top_k: int, weight: float) -> float:
+    """Loops over samples, pairs and views, in float64."""
+    b = len(LABELS)
+    x, p = x.reshape(n_views, b, -1), softmax(logits / 0.1).reshape(n_views, b, -1)
+    supervised = np.mean([-log(p[v, i, LABELS[i]]) for v in range(n_views) for i in range(b) if LABELS[i] >= 0])
+    free = [i for i in range(b) if LABELS[i] < 0]
+    pairs = []
+    for v, w in permutations(range(n_views), 2):
+        for i in free:
+            for j in free:
+                same = set(np.argsort(x[v, i])[-top_k:]) == set(np.argsort(x[v, j])[-top_k:])
+                likely = p[v, i] @ p[w, j]
+                pairs.append(-log((likely if same else 1 - likely) + 1e-7))
+    consistency = np.mean([(p[v] - p[w]) ** 2 for v, w in combinations(range(n_views), 2)])
+    return supervised + np.mean(pairs) + weight * consistency
+
+
+@pytest.mark.parametrize("n_views", [2, 3])
+def test_objective(n_views: int) -> None:
+    method = small_method("rankstats", top_k=2).double()
+    features = features_of(n_views * 6)
+    features[1, :2] += 9  # two samples of the first view that are taken for one class
+    features[3, :2] += 7
+    total = method.loss_terms(features, batch_of(LABELS, n_views=n_views, epoch=12, n_epochs=200)).total()
+    weight = 5 * exp(-5 * (1 - 12 / 50) ** 2)
+    logits = method.logits(features).detach().numpy()
+    assert total.item() == pytest.approx(plain_objective(features.numpy(), logits, n_views, 2, weight), rel=1e-9)
+
+
+def test_a_shorter_training_ramps_up_over_all_of_it() -> None:
+    method = small_method("rankstats")
+    terms = [
+        method.loss_terms(features_of(12, dtype=torch.float32), batch_of(LABELS, epoch=epoch, n_epochs=20))
+        for epoch in (0, 10, 19)
+    ]
+    expected = [5 * exp(-5), 5 * exp(-1.25), 5 * exp(-5 / 400)]
+    assert [term.weights["consistency"] for term in terms] == pytest.approx(expected)
+
+
+def test_ranks_by_value_or_by_magnitude() -> None:
+    features = features_of(12)
+    features[1, 0], features[3, 0] = -50, -60  # only by magnitude do they stand out in the same way
+    by_value, by_magnitude = (
+        small_method("rankstats", top_k=1, rank_by=by).double().loss_terms(features, batch_of(LABELS)).parts["pairs"]
+        for by in ("value", "magnitude")
+    )
+    assert by_value.item() != by_magnitude.item()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"temperature": 0.0},
+        {"temperature": float("nan")},
+        {"top_k": 0},
+        {"rank_by": "luck"},
+        {"pair_weight": -1.0},
+        {"consistency_weight": -1.0},
+        {"ramp_up_epochs": -1},
+        {"n_categories": 1},
+    ],
+)
+def test_bad_settings(bad: dict) -> None:
+    with pytest.raises(ConfigError):
+        RankStatsConfig(**{"n_categories": 5} | bad)
+
+
+def test_more_ranks_than_dimensions() -> None:
+    with pytest.raises(ConfigError, match="only 16 dimensions"):
+        RankStats(DIM, RankStatsConfig(n_categories=5, top_k=17))
