@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: test lint types pytest demo bench bench-quick clean
+.PHONY: test lint types pytest browser demo bench bench-quick clean
 
 test: lint types pytest
 
@@ -21,8 +21,11 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-pytest: $(READY)
+pytest: $(READY) browser
 	$(BIN)/pytest
+
+browser:
+	@bash tools/install-browser.sh
 
 demo: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo]'

@@ -1,4 +1,4 @@
-"""The number of categories: ours against the published way (Brent's search, scikit-learn's k-means with 10 starts a step).
+"""The number of categories: ours against the published way (Brent's search, scikit-learn's k-means with its default of one start a step).
 
     python benchmarks/estimate_k.py [--quick] [--data cub:FOLDER]
 
@@ -44,7 +44,7 @@ def published(x: torch.Tensor, y: NDArray[np.int64], n_known: int, most: int) ->
 
     def loss(value: float) -> float:
         k = int(value)
-        found = KMeans(k, n_init=10, random_state=0).fit_predict(features)[given]
+        found = KMeans(k, random_state=0).fit_predict(features)[given]
         table = np.zeros((n_known, k))
         np.add.at(table, (y[given], found), 1)
         scores[k] = float(table[linear_sum_assignment(table, maximize=True)].sum() / given.sum())

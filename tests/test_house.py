@@ -87,6 +87,20 @@ ORDER = [
     "scoring",
     "checkup",
     "api",
+    "report.story",
+    "report.pictures",
+    "report.doubts",
+    "report.headline",
+    "report.gallery",
+    "report.thumbnails",
+    "report.atlas",
+    "report.charts",
+    "report.making",
+    "report.verdict",
+    "report.comparing",
+    "report.page",
+    "report.writing",
+    "report.summary",
     "bench.published",
     "bench.spread",
     "bench.dataset",
@@ -119,7 +133,17 @@ def modules() -> list[tuple[str, ast.Module]]:
     found = []
     for path in sorted(SOURCE.rglob("*.py")):
         name = ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
-        if name not in ("__init__", "__main__", "data", "backbone", "bench", "clustering", "methods", "training"):
+        if name not in (
+            "__init__",
+            "__main__",
+            "data",
+            "backbone",
+            "bench",
+            "clustering",
+            "methods",
+            "training",
+            "report",
+        ):
             found.append((name, ast.parse(path.read_text())))
     return found
 

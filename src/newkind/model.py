@@ -41,7 +41,7 @@ def save_model(
     tensors = {
         name: value.detach().cpu().contiguous()
         for name, value in network.state_dict().items()
-        if not name.startswith("teacher.")
+        if not name.startswith("teacher")
     }
     write_safely(run.model_file, tensors, {"newkind": "model"})
     run.write_json(

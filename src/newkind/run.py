@@ -56,6 +56,7 @@ class Run:
         self.features_file = folder / "features.npy"
         self.estimate_file = folder / "estimate-k.json"
         self.estimate_plot = folder / "estimate-k.svg"
+        self.report_file = folder / "report.html"
         self._names = {path.name for name, path in vars(self).items() if name not in ("folder",)}
 
     @classmethod

@@ -89,7 +89,9 @@ def test_more_labelled_samples_than_the_cap() -> None:
     assert (sizes[1:] <= 25).all()
 
 
-def test_inertia_never_rises() -> None:
+@pytest.mark.parametrize("smallest_raise", [0.01, 2.0])
+def test_inertia_never_rises(smallest_raise: float, monkeypatch) -> None:
+    monkeypatch.setattr(capacity, "RAISE", smallest_raise)  # the rougher, the worse an assignment may be
     x, _ = blobs(200, k=10, spread=1.5)
     course = [k_means(x, 8, n_init=1, max_iter=i, tol=0, size_cap=1.05).inertia for i in range(1, 12)]
     assert (np.diff(course) <= 1e-6 * course[0]).all()

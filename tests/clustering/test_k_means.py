@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from threadpoolctl import threadpool_limits
 
 from newkind.clustering import kmeans as module
-from newkind.clustering import rows, seeding
+from newkind.clustering import rows
 from newkind.clustering.kmeans import Clusters, assign, k_means
 from newkind.errors import NewkindError
 
@@ -128,8 +128,7 @@ def test_chunks_and_maps_make_no_difference(n_known: int, dtype: str, tmp_path: 
     monkeypatch.setattr(rows, "CHUNK_CELLS", 10 * 13)
     in_pieces = k_means(x, 10, labels=given, n_init=2, tol=0)
     np.save(tmp_path / "x.npy", x)
-    for module_ in (rows, seeding):
-        monkeypatch.setattr(module_, "HOLD_BYTES", 4 * 8 * 299)  # one row too many, unless some are labelled
+    monkeypatch.setattr(rows, "HOLD_BYTES", 4 * 8 * 299)  # one row too many, unless some are labelled
     mapped = k_means(np.load(tmp_path / "x.npy", mmap_mode="r"), 10, labels=given, n_init=2, tol=0, init=x[:5])
     whole = k_means(x, 10, labels=given, n_init=2, tol=0, init=x[:5])
     for one, other in ((in_pieces, expected), (mapped, whole)):

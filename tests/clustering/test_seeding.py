@@ -62,11 +62,11 @@ def test_a_row_at_no_distance_is_never_drawn() -> None:
 
 
 def test_what_rounding_leaves_is_no_distance() -> None:
-    # 100 copies of each place but one, far from the origin, where float32 takes copies for different.
-    places = 1000 + 20 * np.random.default_rng(0).normal(size=(12, 30)).astype(np.float32)
-    found = draw(np.repeat(places, [100] * 11 + [1], axis=0), [], 12, n=100)
-    for one in found:
-        assert sorted(all_distances(one, places).argmin(axis=1)) == list(range(12))
+    # Far from the origin float32 may take copies for different; there are so many that one of them would be drawn.
+    for seed in range(20):
+        places = 1000 + 20 * np.random.default_rng(seed).normal(size=(2, 30)).astype(np.float32)
+        found = draw(np.repeat(places, [2000, 1], axis=0), [], 2, n=10)
+        assert {frozenset(all_distances(one, places).argmin(axis=1).tolist()) for one in found} == {frozenset((0, 1))}
 
 
 @pytest.mark.parametrize("greedy", [False, True])
@@ -103,8 +103,7 @@ def test_groups_of_restarts_do_not_matter(monkeypatch) -> None:
 
 def test_too_many_rows_are_sampled(monkeypatch) -> None:
     x, _ = blobs()
-    for module in (rows_module, seeding):
-        monkeypatch.setattr(module, "HOLD_BYTES", 4 * 8 * 50)
+    monkeypatch.setattr(rows_module, "HOLD_BYTES", 4 * 8 * 50)
     rows = rows_of(x)
     assert rows.held is None
     found = plus_plus(

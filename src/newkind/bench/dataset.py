@@ -61,7 +61,8 @@ def open_bench_data(text: str) -> BenchData:
     """As `discover` opens it: a folder, a table, an .npz file, or a benchmark as NAME:FOLDER."""
     name, colon, _ = text.partition(":")
     is_benchmark = name in BENCHMARKS and (bool(colon) or not os.path.exists(os.path.expanduser(text)))
-    title = BENCHMARKS[name].title if is_benchmark else printable(Path(text).stem or text)
+    path = Path(os.path.expanduser(text))
+    title = BENCHMARKS[name].title if is_benchmark else printable((path.name if path.is_dir() else path.stem) or text)
     return bench_data(open_data(text), title=title, benchmark=name if is_benchmark else "")
 
 

@@ -56,7 +56,7 @@ class Protocol:
         return {
             "data": "; ".join(data.sentence() for data in datas),
             "backbone": _each(datas, self._backbone),
-            "image_size": _each(datas, lambda data: "-" if data.is_ready else f"{self.trunk.image_size} pixels"),
+            "image_size": _each(datas, lambda data: "none" if data.is_ready else f"{self.trunk.image_size} pixels"),
             "views": _each(datas, self._views),
             "epochs": f"{self.epochs}, batches of {self.batch_size}",
             "recipe": f"SimGCD's {self.recipe}; epsilon {' / '.join(epsilons)} where the table does not say otherwise",
@@ -76,7 +76,7 @@ class Protocol:
 
     def _views(self, data: BenchData) -> str:
         if data.is_ready:
-            return "-"
+            return "none"
         return "fresh in every epoch" if self.online else f"{self.trunk.n_views} of each image, cached"
 
 

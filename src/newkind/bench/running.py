@@ -186,9 +186,10 @@ def _measure(plan: Plan, cells: dict[str, tuple[Cell, str]], say: Say) -> None:
 def _start(plan: Plan, n_cells: int, todo: list[Cell], seconds: list[tuple[str, float]]) -> str:
     """What is there, what is to do, and how long that takes as far as it is known."""
     if not todo:
-        return f"{plan.study.title}: all {n_cells} runs are finished."
+        return f"{plan.study.title}: {'the run is' if n_cells == 1 else f'all {n_cells} runs are'} finished."
     time = _left(todo, seconds).removeprefix("; ").removesuffix(" left") or "how long is known after the first one"
-    return f"{plan.study.title}: {n_cells} runs, {n_cells - len(todo)} of them finished, {len(todo)} to do ({time})."
+    runs = "1 run" if n_cells == 1 else f"{n_cells} runs"
+    return f"{plan.study.title}: {runs}, {n_cells - len(todo)} of them finished, {len(todo)} to do ({time})."
 
 
 def _left(todo: list[Cell], seconds: list[tuple[str, float]]) -> str:

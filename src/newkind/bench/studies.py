@@ -46,7 +46,7 @@ from newkind.bench.table import Column
 
 __all__ = ["STUDIES", "Ask", "Study"]
 
-KNOWN = "known: as many as the truth has"
+KNOWN = "known, as many as the truth has"
 
 
 @dataclass(frozen=True, kw_only=True)

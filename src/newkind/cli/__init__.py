@@ -20,6 +20,7 @@ from newkind.cli.categories import estimate_k, methods
 from newkind.cli.discover import discover
 from newkind.cli.doctor import doctor
 from newkind.cli.inspect import inspect
+from newkind.cli.report import report
 from newkind.cli.results import evaluate, predict, sort
 from newkind.cli.weights import weights
 from newkind.errors import NewkindError
@@ -44,7 +45,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (inspect, estimate_k, discover, predict, sort, evaluate, methods, bench, weights, doctor):
+for verb in (inspect, estimate_k, discover, report, predict, sort, evaluate, methods, bench, weights, doctor):
     app.command()(verb)
 app.add_typer(cache, name="cache")
 

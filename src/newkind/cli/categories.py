@@ -108,6 +108,6 @@ def methods(
     for title in ("Method", "", "What it is"):
         table.add_column(title)
     for key, entry in METHODS.items():
-        table.add_row(key, entry.title, (entry.method.__doc__ or "").splitlines()[0])
+        table.add_row(key, entry.title, entry.about)
     console.print(table)
     console.print("[dim]newkind methods NAME shows its settings.[/]")

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from newkind.errors import DataError
 
-__all__ = ["Rows", "centred_rows"]
+__all__ = ["Rows", "centred_rows", "n_fitting"]
 
 HOLD_BYTES = 2**30
 """Centred rows up to this size are kept in memory; larger ones are read anew, chunk by chunk, on every pass."""
@@ -118,9 +118,14 @@ def centred_rows(x: Tensor | NDArray[Any], device: torch.device, *, shift: Tenso
         shift = torch.from_numpy(total / len(x))
     narrow = kind in ("float16", "bfloat16", "float32")
     rows = Rows(x, shift.to(device, torch.float32 if narrow else torch.float64), index=None, held=None)
-    if 4 * x.shape[0] * x.shape[1] <= HOLD_BYTES:
+    if len(rows) <= n_fitting(rows.dim):
         rows.values()
     return rows
+
+
+def n_fitting(dim: int) -> int:
+    """Rows that may be held in memory."""
+    return HOLD_BYTES // (4 * dim)
 
 
 def _total(x: Tensor | NDArray[Any]) -> tuple[NDArray[np.float64], float]:

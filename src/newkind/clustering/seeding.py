@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from newkind.clustering.lloyd import ROUNDING, nearest
-from newkind.clustering.rows import HOLD_BYTES, Rows
+from newkind.clustering.rows import Rows, n_fitting
 
 __all__ = ["plus_plus"]
 
@@ -40,9 +40,9 @@ def plus_plus(
 
 def _sample(rows: Rows, generator: torch.Generator) -> Rows:
     """Every row if they are held or may be, otherwise some at random."""
-    n_held = max(1, HOLD_BYTES // (4 * rows.dim))
+    n_held = max(1, n_fitting(rows.dim))
     if rows.held is None and len(rows) > n_held:
-        rows = rows.subset(torch.randperm(len(rows), generator=generator)[:n_held].sort().values)
+        return rows.subset(torch.randperm(len(rows), generator=generator)[:n_held].sort().values)
     return rows
 
 

@@ -14,6 +14,7 @@ network itself is read out, not its teacher.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -63,6 +64,7 @@ class DebiasPLConfig(RepresentationConfig):
 class DebiasPL(Method):
     """Projector and prototypes on the class feature; the engine keeps the teacher."""
 
+    merges: ClassVar[bool] = True
     mean_prediction: Tensor
     """(K,): q."""
 

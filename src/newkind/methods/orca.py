@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import permutations
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -54,6 +55,7 @@ class ORCAConfig(MethodConfig):
 class ORCA(Method):
     """Prototypes on the class feature."""
 
+    merges: ClassVar[bool] = True
     uncertainty: Tensor
     """(): u, as it was over the last epoch."""
     confidence: Tensor

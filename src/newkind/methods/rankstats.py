@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -59,6 +59,8 @@ class RankStatsConfig(MethodConfig):
 
 class RankStats(Method):
     """Prototypes on the class feature, which also tells which samples belong together."""
+
+    merges: ClassVar[bool] = True
 
     def __init__(self, dim: int, config: RankStatsConfig) -> None:
         super().__init__()

@@ -29,16 +29,32 @@ class Entry:
     method: type[Method]
     config: type[MethodConfig]
     title: str
+    about: str
+    """In one line."""
 
 
 METHODS: dict[str, Entry] = {
-    "simgcd": Entry(SimGCD, SimGCDConfig, "SimGCD"),
-    "gcd": Entry(GCD, GCDConfig, "GCD"),
-    "kmeans": Entry(KMeans, ClusteringConfig, "k-means"),
-    "rankstats": Entry(RankStats, RankStatsConfig, "RS+"),
-    "uno": Entry(UNO, UNOConfig, "UNO+"),
-    "orca": Entry(ORCA, ORCAConfig, "ORCA"),
-    "debiaspl": Entry(DebiasPL, DebiasPLConfig, "DebiasPL"),
+    "simgcd": Entry(
+        SimGCD, SimGCDConfig, "SimGCD", "A parametric classifier trained jointly with the representation; the default."
+    ),
+    "gcd": Entry(GCD, GCDConfig, "GCD", "Contrastive training of the representation, then semi-supervised k-means."),
+    "kmeans": Entry(KMeans, ClusteringConfig, "k-means", "k-means on the frozen features; nothing is trained."),
+    "rankstats": Entry(
+        RankStats,
+        RankStatsConfig,
+        "RS+",
+        "Rank statistics (AutoNovel): pairs whose strongest features agree belong together.",
+    ),
+    "uno": Entry(UNO, UNOConfig, "UNO+", "Swapped prediction of Sinkhorn self-labels, with several heads."),
+    "orca": Entry(
+        ORCA, ORCAConfig, "ORCA", "A margin that adapts to the uncertainty, nearest-neighbour pairs, mean entropy."
+    ),
+    "debiaspl": Entry(
+        DebiasPL,
+        DebiasPLConfig,
+        "DebiasPL",
+        "FixMatch pseudo-labels of a slow teacher with debiased logits, and GCD's contrastive terms.",
+    ),
 }
 
 

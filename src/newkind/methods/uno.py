@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Literal, cast
+from typing import ClassVar, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -59,6 +59,7 @@ class UNOConfig(MethodConfig):
 class UNO(Method):
     """Heads for K categories, of which one is read out, and over-clustering heads that only help to train."""
 
+    merges: ClassVar[bool] = True
     head_losses: Tensor
     """(n_heads,): what each head's loss has come to in this epoch."""
 

@@ -53,7 +53,7 @@ def lay_out(
         everywhere[chosen] = points
         for start in range(0, len(others), 4096):
             part = others[start : start + 4096]
-            rows = (_rows(features, lines[part]) - mean) @ axes
+            rows = ((_rows(features, lines[part]) - mean) @ axes).astype(np.float32)
             everywhere[part] = place_beside(rows, components, points, rng)
         points = everywhere
         way += f" of {len(chosen):,} images, the others beside those most like them"
@@ -75,7 +75,9 @@ def principal_components(
     centred = rows - mean
     _, vectors = np.linalg.eigh(centred.T.astype(np.float64) @ centred)  # variances rise
     axes = vectors[:, ::-1][:, :n]
-    axes = (axes * np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1.0, 1.0)).astype(np.float32)
+    axes = (axes * np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1.0, 1.0)).astype(
+        np.float32
+    )
     return centred @ axes, mean, axes
 
 
@@ -136,10 +138,10 @@ def _two_columns(components: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _into_unit_square(points: NDArray[np.float32]) -> NDArray[np.float32]:
-    """One scale for both directions, in the middle of the square."""
+    """In the middle of the square, filling it; neither direction is stretched to more than twice the other."""
     if not len(points):
         return points
     low, high = points.min(axis=0), points.max(axis=0)
-    extent = max(float((high - low).max()), 1e-12)
+    extent = np.maximum(high - low, max(float((high - low).max()) / 2, 1e-12))
     placed: NDArray[np.float32] = ((points - (low + high) / 2) / extent + 0.5).astype(np.float32).clip(0, 1)
     return placed

@@ -74,7 +74,10 @@ def line_panel(
     mark: float | None = None,
 ) -> Panel | None:
     """Lines through points (x, y); points that are not numbers are left out. None if nothing is left."""
-    clean = {name: [(float(x), float(y)) for x, y in points if _is_number(x) and _is_number(y)] for name, points in series.items()}
+    clean = {
+        name: [(float(x), float(y)) for x, y in points if _is_number(x) and _is_number(y)]
+        for name, points in series.items()
+    }
     clean = {name: points for name, points in clean.items() if points}
     if not clean:
         return None
@@ -85,7 +88,8 @@ def line_panel(
     first, last = min(xs), max(xs)
 
     def at_x(x: float) -> float:
-        return round(LEFT + (WIDTH - LEFT - RIGHT) * (x - first) / max(last - first, 1e-12), 1)
+        along = (x - first) / (last - first) if last > first else 0.5
+        return round(LEFT + (WIDTH - LEFT - RIGHT) * along, 1)
 
     def at_y(y: float) -> float:
         return round(HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * (y - low) / max(high - low, 1e-12), 1)

@@ -86,7 +86,8 @@ def _accuracy(scores: dict[str, Any] | None) -> dict[str, float] | None:
 
 def share(value: object) -> float | None:
     """A number between 0 and 1; None for anything else that a file may hold."""
-    return float(value) if isinstance(value, int | float) and isfinite(value) and 0 <= value <= 1 else None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value <= 1 else None
 
 
 def _protocol(story: Story) -> str:

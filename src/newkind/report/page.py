@@ -183,4 +183,4 @@ def _count(value: int, one: str = "", many: str = "") -> str:
 
 
 def _percent(value: float, digits: int = 0) -> str:
-    return f"{100 * value:.{digits}f} %"
+    return f"{100 * value:.{digits}f}\u00a0%"

@@ -66,7 +66,8 @@ class Story:
         """Categories that hold an image: new ones first, then known ones, the largest first."""
         used = [k for k, lines in enumerate(self.members) if len(lines)]
         return sorted(
-            used, key=lambda k: (self.categories[k].status != "new", -self.categories[k].n_images, self.categories[k].name)
+            used,
+            key=lambda k: (self.categories[k].status != "new", -self.categories[k].n_images, self.categories[k].name),
         )
 
     @property

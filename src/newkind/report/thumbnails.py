@@ -84,9 +84,7 @@ def make_thumbnails(
     images: Images, wanted: Sequence[int], place: Place, *, budget: int, advance: Callable[[int], None]
 ) -> dict[int, str]:
     """Data URIs by line. The lines come in order of importance: when the budget is spent, the rest goes without."""
-    side = fit_side(
-        images, [place(i) for i in wanted], len(wanted), budget=budget, sides=SIDES, quality=QUALITY
-    )
+    side = fit_side(images, [place(i) for i in wanted], len(wanted), budget=budget, sides=SIDES, quality=QUALITY)
 
     def make(line: int) -> str | None:
         picture = _try(images, place(line), side)

@@ -130,6 +130,10 @@ def _tell(
         sure_from=SURE,
         chapters=chapters,
         by_number={chapter.number: chapter for chapter in chapters},
+        kinds={
+            "new": {c.number for c in chapters if story.categories[c.number].status == "new"},
+            "known": {c.number for c in chapters if story.categories[c.number].status != "new"},
+        },
         sizes=sizes,
         doubts=doubts,
         set_aside=pictures.set_aside[:MANY_FILES],

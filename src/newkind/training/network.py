@@ -18,6 +18,8 @@ __all__ = ["Network"]
 class Network(nn.Module):
     """Tokens -> features -> logits; beside it a moving average of itself, for methods that want a teacher."""
 
+    teacher_steps: Tensor
+
     def __init__(self, tuned: TunedBlocks | None, method: Method, *, with_teacher: bool = True) -> None:
         super().__init__()
         self.tuned = tuned
@@ -26,6 +28,7 @@ class Network(nn.Module):
         if method.teacher_decay is not None and with_teacher:
             self.teacher = Network(copy.deepcopy(tuned), copy.deepcopy(method), with_teacher=False)
             self.teacher.requires_grad_(False)
+            self.register_buffer("teacher_steps", torch.zeros((), dtype=torch.int64))
 
     def features(self, tokens: Tokens) -> Tensor:
         """(M, d): the class feature after the final norm; ready features are what they are."""
@@ -46,10 +49,15 @@ class Network(nn.Module):
 
     @torch.no_grad()
     def update_teacher(self) -> None:
-        """teacher <- decay * teacher + (1 - decay) * network, after a step."""
+        """teacher <- decay * teacher + (1 - decay) * network, after a step.
+
+        The decay rises to its value as (1 + n) / (10 + n) over the steps n, so that a short training is not taught by its start.
+        """
         if self.teacher is None:
             return
-        decay = cast(float, self.method.teacher_decay)
+        n = int(self.teacher_steps)
+        decay = min(cast(float, self.method.teacher_decay), (1 + n) / (10 + n))
+        self.teacher_steps += 1
         for module in ("tuned", "method"):
             student = dict(getattr(self, module).named_parameters()) if getattr(self, module) is not None else {}
             for name, value in student.items():

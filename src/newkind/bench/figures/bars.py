@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from newkind.bench.figures.sheet import COLOURS, PARTS, by_data, colour_of, sheet
+from newkind.bench.figures.sheet import COLOURS, PARTS, Axes, by_data, colours_of, sheet
 from newkind.bench.inference import inference_rows
 from newkind.bench.results import ERRORS, Finished
 from newkind.bench.spread import Spread
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+__all__ = ["deviations", "draw_errors", "draw_inference", "draw_pilot", "draw_unknown_k"]
 
-__all__ = ["draw_errors", "draw_inference", "draw_pilot", "draw_unknown_k"]
+
+def deviations(spreads: Sequence[Spread | None]) -> list[float] | None:
+    """For error bars; None for single runs, which have none."""
+    found = [0.0 if spread is None else spread.std or 0.0 for spread in spreads]
+    return found if any(found) else None
 
 
 def _bars(
@@ -32,7 +34,7 @@ def _bars(
             xs,
             [0.0 if spread is None else spread.mean for spread in spreads],
             width * 0.94,
-            yerr=[0.0 if spread is None else spread.std or 0.0 for spread in spreads],
+            yerr=deviations(spreads),
             color=colours[i % len(colours)],
             hatch=hatches[i % len(hatches)] if hatches else None,
             edgecolor="white",
@@ -54,7 +56,7 @@ def draw_errors(name: str, finished: Sequence[Finished], out: Path, *, prefix: s
     with sheet(paths, out / name, len(groups), width=4.6) as drawn:
         for panel, (title, lines) in zip(drawn.panels, groups.items(), strict=True):
             series = {f"{prefix}{line.row.label}": [line.spread(kind) for kind in ERRORS] for line in lines}
-            _bars(panel, list(ERRORS.values()), series, [colour_of(line, i) for i, line in enumerate(lines)])
+            _bars(panel, list(ERRORS.values()), series, colours_of(lines))
             panel.set_title(title)
         drawn.panels[0].set_ylabel("errors, % of all unlabelled images")
         drawn.legend()
@@ -104,9 +106,7 @@ def draw_unknown_k(name: str, finished: Sequence[Finished], out: Path) -> list[P
             rules = list(dict.fromkeys(str(line.row.values["rule"]) for line in lines))
             labels = list(dict.fromkeys(line.row.label for line in lines))
             own = {(line.row.label, str(line.row.values["rule"])): line for line in lines}
-            colours = [
-                colour_of(next(line for line in lines if line.row.label == label), j) for j, label in enumerate(labels)
-            ]
+            colours = colours_of([next(line for line in lines if line.row.label == label) for label in labels])
             for panel, (key, (part, _)) in zip(drawn.panels[3 * i : 3 * i + 3], PARTS.items(), strict=True):
                 series = {
                     label: [own[label, rule].spread(key) if (label, rule) in own else None for rule in rules]

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from newkind.bench.figures.bars import draw_errors
+import numpy as np
+
+from newkind.bench.figures.bars import deviations, draw_errors
 from newkind.bench.figures.distributions import draw_distribution
-from newkind.bench.figures.sheet import COLOURS, GREY, PARTS, by_data, colour_of, sheet
+from newkind.bench.figures.sheet import COLOURS, GREY, PARTS, Axes, by_data, colours_of, sheet, whole_numbers
 from newkind.bench.results import Finished, epoch_rows
 from newkind.bench.spread import Spread
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["draw_ablation", "draw_epochs", "draw_epsilon", "draw_k"]
 
@@ -25,8 +24,8 @@ def _curve(panel: Axes, xs: Sequence[Any], spreads: Sequence[Spread | None], **h
         panel.errorbar(
             [x for x, _ in there],
             [spread.mean for _, spread in there],
-            yerr=[spread.std or 0.0 for _, spread in there],
-            **({"marker": "o", "capsize": 2} | how),
+            yerr=deviations([spread for _, spread in there]),
+            **({"marker": "o", "elinewidth": 1} | how),
         )
 
 
@@ -62,7 +61,9 @@ def draw_epsilon(name: str, finished: Sequence[Finished], out: Path) -> list[Pat
 
     paths = _panels(name, finished, out, draw)
     paths += draw_errors(f"{name}-errors", finished, out, prefix="epsilon ")
-    return paths + draw_distribution(f"{name}-distribution", finished, out, prefix="epsilon ", with_tail=False)
+    return paths + draw_distribution(
+        f"{name}-distribution", finished, out, label=lambda line: f"epsilon {line.row.label}", with_tail=False
+    )
 
 
 def draw_k(name: str, finished: Sequence[Finished], out: Path) -> list[Path]:
@@ -85,7 +86,12 @@ def draw_k(name: str, finished: Sequence[Finished], out: Path) -> list[Path]:
             drawn.panels[3 * i].set_ylabel("accuracy, %")
         drawn.legend()
     first = [line for line in finished if line.row.label == finished[0].row.label]
-    return paths + draw_distribution(f"{name}-distribution", first, out, prefix="K = ", by_k=True, with_tail=False)
+    return paths + draw_distribution(f"{name}-distribution", first, out, label=_times, with_tail=False)
+
+
+def _times(line: Finished) -> str:
+    """1.25 x the truth's K; the same words for every data."""
+    return f"{str(line.row.values['factor']).partition(' ')[0]} x the true number"
 
 
 def draw_epochs(name: str, finished: Sequence[Finished], out: Path) -> list[Path]:
@@ -97,25 +103,31 @@ def draw_epochs(name: str, finished: Sequence[Finished], out: Path) -> list[Path
     with sheet(paths, out / name, 2, len(groups), width=4.3, height=3.2) as drawn:
         for i, (title, lines) in enumerate(groups.items()):
             left, right = drawn.panels[2 * i : 2 * i + 2]
-            for j, line in enumerate(lines):
-                rows = epoch_rows(line)
-                epochs = [row["epoch"] for row in rows]
-                colour = colour_of(line, j)
-                for key, style in (("old", "-"), ("new", "--")):
-                    label = f"{line.row.label}, {key.title()}"
-                    _curve(
-                        left, epochs, [row[key] for row in rows], color=colour, linestyle=style, label=label, marker=""
-                    )
-                way = [(row["old"].mean, row["new"].mean) for row in rows if row["old"] and row["new"]]
-                if way:
-                    right.plot(*zip(*way, strict=True), color=colour, marker="o", markersize=3)
-                    right.plot(*way[-1], "o", color=colour, markersize=8)
-                    right.annotate("last epoch", way[-1], xytext=(7, 5), textcoords="offset points", fontsize=8)
+            for line, colour in zip(lines, colours_of(lines), strict=True):
+                _over_epochs(left, right, line, colour, alone=len(lines) == 1)
+            whole_numbers(left)
             left.set(title=title, xlabel="epoch", ylabel="accuracy, %")
-            right.set(title=f"{title}: the way of both", xlabel="Old, %", ylabel="New, %")
+            right.set(title=f"{title}: Old against New, epoch by epoch", xlabel="Old, %", ylabel="New, %")
             right.margins(0.15)
-        drawn.legend(most=4)
+        drawn.legend()
     return paths
+
+
+def _over_epochs(left: Axes, right: Axes, line: Finished, colour: str, *, alone: bool) -> None:
+    """Means with a band for the deviation; a method alone has the colours of Old and New."""
+    rows = epoch_rows(line)
+    for key, style in (("old", "-"), ("new", "--")):
+        there = [(row["epoch"], row[key]) for row in rows if row[key] is not None]
+        own = PARTS[key][1] if alone else colour
+        epochs, means = [epoch for epoch, _ in there], np.array([spread.mean for _, spread in there])
+        band = np.array([spread.std or 0.0 for _, spread in there])
+        left.plot(epochs, means, color=own, linestyle="-" if alone else style, label=f"{line.row.label}, {key.title()}")
+        left.fill_between(epochs, means - band, means + band, color=own, alpha=0.15, linewidth=0)
+    way = [(row["old"].mean, row["new"].mean) for row in rows if row["old"] and row["new"]]
+    if way:
+        right.plot(*zip(*way, strict=True), color=colour, marker="o", markersize=3, linewidth=1.2)
+        right.plot(*way[-1], "o", color=colour, markersize=8)
+        right.annotate("last epoch", way[-1], xytext=(7, 5), textcoords="offset points", fontsize=8)
 
 
 def _panels(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from newkind.bench.cells import CellResult
-from newkind.bench.figures.sheet import COLOURS, GREY, by_data, colour_of, sheet
+from newkind.bench.figures.sheet import COLOURS, GREY, Axes, by_data, colours_of, sheet, whole_numbers
 from newkind.bench.results import Finished
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["draw_distribution"]
 
@@ -26,11 +23,11 @@ def draw_distribution(
     finished: Sequence[Finished],
     out: Path,
     *,
-    prefix: str = "",
-    by_k: bool = False,
+    label: Callable[[Finished], str] = lambda line: line.row.label,
     with_tail: bool = True,
 ) -> list[Path]:
-    """Of each line's first seed. with_tail: a third panel with the accuracy from head to tail classes of GCD, if it is there."""
+    """Of each line's first seed. with_tail: rows are methods, and if GCD is there, a third panel shows the accuracy from its head
+    to its tail classes."""
     groups = by_data(finished)
     paths: list[Path] = []
     tails = with_tail and any(line.row.method == "gcd" for lines in groups.values() for line in lines)
@@ -40,8 +37,8 @@ def draw_distribution(
     with sheet(paths, out / name, n_columns, len(groups), width=4.0, height=3.0) as drawn:
         for i, (title, lines) in enumerate(groups.items()):
             panels = drawn.panels[n_columns * i : n_columns * (i + 1)]
-            labels = [f"{prefix}{line.k() if by_k else line.row.label}" for line in lines]
-            colours = [COLOURS[j % len(COLOURS)] if by_k else colour_of(line, j) for j, line in enumerate(lines)]
+            labels = [label(line) for line in lines]
+            colours = colours_of(lines) if with_tail else [COLOURS[j % len(COLOURS)] for j in range(len(lines))]
             firsts = [min(line.results, key=lambda result: result.seed) for line in lines]
             for panel, part in zip(panels, ("old", "new"), strict=False):
                 _sizes(panel, firsts, labels, colours, part)
@@ -50,7 +47,7 @@ def draw_distribution(
             if tails:
                 _tail(panels[2], lines, firsts, labels, colours)
                 panels[2].set_title(f"{title}: from head to tail")
-        drawn.legend(most=4)
+        drawn.legend()
     return paths
 
 
@@ -62,7 +59,8 @@ def _sizes(
     panel.plot(range(1, len(true) + 1), true, color=GREY, linestyle=":", label="the truth")
     for shares, label, colour in zip(found, labels, colours, strict=True):
         sizes = [100 * share for share in shares[f"predicted_{part}"]]
-        panel.plot(range(1, len(sizes) + 1), sizes, color=colour, label=label, marker="" if len(sizes) > 20 else ".")
+        panel.plot(range(1, len(sizes) + 1), sizes, color=colour, label=label, marker="." if len(sizes) < 4 else "")
+    whole_numbers(panel)
     panel.set_xlabel("category, by size")
     panel.set_ylim(0, None)
 

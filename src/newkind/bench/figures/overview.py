@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from newkind.bench.figures.sheet import GREY, by_data, colour_of, sheet
+from newkind.bench.figures.sheet import GREY, by_data, colours_of, sheet
 from newkind.bench.results import Finished
 
 __all__ = ["draw_methods", "draw_tradeoff"]
@@ -27,24 +27,25 @@ def draw_methods(name: str, finished: Sequence[Finished], out: Path) -> list[Pat
     angles = np.linspace(0, 2 * np.pi, len(axes), endpoint=False)
     with sheet(paths, out / name, 1, width=6.0, height=5.2, polar=True) as drawn:
         panel = drawn.panels[0]
-        for i, label in enumerate(labels):
+        for label in labels:
             own = {line.data.title: line for line in lines if line.row.label == label}
             spreads = [own[data].spread(key) if data in own else None for data, key in axes]
             values = [0.0 if spread is None else max(spread.mean, 0.0) for spread in spreads]
-            colour = colour_of(next(iter(own.values())), i)
+            colour = colours_of([next(iter(own.values()))])[0]
             closed = ([*angles, angles[0]], [*values, values[0]])
-            panel.plot(*closed, color=colour, label=label, marker="o", markersize=3.5)
-            panel.fill(*closed, color=colour, alpha=0.06)
+            panel.plot(*closed, color=colour, label=label, marker="o", markersize=3.5, linewidth=1.5)
         titles = [f"{data}\n{key.title()}" if len(groups) > 1 else ONE_DATA[key] for data, key in axes]
         panel.set_xticks(angles, titles)
-        panel.tick_params(axis="x", pad=14)
+        for text, angle in zip(panel.get_xticklabels(), angles, strict=True):
+            across = np.sin(angle)
+            text.set_horizontalalignment("center" if abs(across) < 0.1 else "left" if across > 0 else "right")
         panel.set_theta_offset(np.pi / 2)
         panel.set_theta_direction(-1)
         panel.set_ylim(0, None)
         panel.set_rlabel_position(180 / len(axes))
         panel.spines["polar"].set_color("#cccccc")
         panel.tick_params(axis="y", labelsize=7, labelcolor="#888888")
-        drawn.legend(most=4)
+        drawn.legend()
     return paths + draw_tradeoff(f"{name}-tradeoff", finished, out)
 
 
@@ -56,8 +57,8 @@ def draw_tradeoff(name: str, finished: Sequence[Finished], out: Path) -> list[Pa
         return paths
     with sheet(paths, out / name, len(groups), width=4.2, height=4.0) as drawn:
         for panel, (title, lines) in zip(drawn.panels, groups.items(), strict=True):
-            for i, line in enumerate(lines):
-                old, new, colour = line.spread("old"), line.spread("new"), colour_of(line, i)
+            for line, colour in zip(lines, colours_of(lines), strict=True):
+                old, new = line.spread("old"), line.spread("new")
                 if old is None or new is None:
                     continue
                 panel.errorbar(
@@ -68,7 +69,7 @@ def draw_tradeoff(name: str, finished: Sequence[Finished], out: Path) -> list[Pa
                     fmt="o",
                     color=colour,
                     label=line.row.label,
-                    capsize=2,
+                    elinewidth=1,
                 )
                 if line.row.published is not None:
                     _, x, y = line.row.published
@@ -79,5 +80,5 @@ def draw_tradeoff(name: str, finished: Sequence[Finished], out: Path) -> list[Pa
             panel.set_xlabel("Old, %")
             panel.set_ylabel("New, %")
             panel.margins(0.12)
-        drawn.legend(most=4)
+        drawn.legend()
     return paths

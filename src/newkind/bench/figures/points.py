@@ -46,5 +46,5 @@ def draw_embedding(name: str, finished: Sequence[Finished], out: Path) -> list[P
                 panel.set_xticks([])
                 panel.set_yticks([])
                 panel.grid(False)
-        drawn.legend(most=4)
+        drawn.legend()
     return paths

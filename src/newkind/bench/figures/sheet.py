@@ -6,21 +6,21 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 from newkind.bench.results import Finished
 from newkind.errors import ConfigError, RunError
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+__all__ = ["COLOURS", "GREY", "PARTS", "Axes", "Sheet", "by_data", "colours_of", "sheet", "whole_numbers"]
 
-__all__ = ["COLOURS", "GREY", "PARTS", "Sheet", "by_data", "colour_of", "sheet"]
+Axes = Any
+"""A panel. matplotlib's own types differ from release to release."""
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C564B", "#F0E442")
 """Okabe and Ito's, which colour-blind people can tell apart."""
-GREY = "#555555"
+GREY, OTHER = "#555555", "#0072B2"
 PARTS = {"all": ("All", "#333333"), "old": ("Old", "#0072B2"), "new": ("New", "#D55E00")}
 METHOD_COLOURS = {
     "kmeans": "#8C564B",
@@ -48,6 +48,7 @@ STYLE: dict[str, Any] = {
     "legend.frameon": False,
     "lines.linewidth": 1.8,
     "lines.markersize": 4.5,
+    "errorbar.capsize": 2,
     "svg.hashsalt": "newkind",
 }
 
@@ -56,19 +57,22 @@ STYLE: dict[str, Any] = {
 class Sheet:
     """One figure with panels in reading order."""
 
-    figure: Figure
+    figure: Any
     panels: list[Axes]
 
-    def legend(self, *, most: int = 6) -> None:
-        """One for all panels, below them, each name once."""
+    def legend(self) -> None:
+        """One for all panels, below them, each name once; in as many columns as there is room for."""
         named: dict[str, Any] = {}
         for panel in self.panels:
             for handle, name in zip(*panel.get_legend_handles_labels(), strict=True):
                 named.setdefault(name, handle)
-        if named:
-            self.figure.legend(
-                list(named.values()), list(named), loc="outside lower center", ncols=min(len(named), most)
-            )
+        names = sorted(named, key=lambda name: name.startswith(("published", "the truth")))  # references come last
+        if not names:
+            return
+        inches = 0.65 + 0.075 * max(map(len, names))
+        n_rows = ceil(len(names) / max(int(self.figure.get_figwidth() / inches), 1))
+        handles = [named[name] for name in names]
+        self.figure.legend(handles, names, loc="outside lower center", ncols=ceil(len(names) / n_rows))
 
 
 @contextmanager
@@ -90,8 +94,8 @@ def sheet(
         raise ConfigError(
             "Figures need matplotlib, which is not installed; the tables are made.", fix="pip install 'newkind[plots]'"
         ) from None
-    with rc_context(STYLE):
-        figure = Figure(figsize=(width * n_columns, height * n_rows), layout="constrained")
+    with rc_context(cast(Any, STYLE)):
+        figure: Any = Figure(figsize=(width * n_columns, height * n_rows), layout="constrained")
         axes = figure.subplots(n_rows, n_columns, squeeze=False, subplot_kw={"projection": "polar"} if polar else None)
         yield Sheet(figure, [axis for line in axes for axis in line])
         for suffix, more in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 160})):
@@ -121,8 +125,15 @@ def by_data(finished: Sequence[Finished]) -> dict[str, list[Finished]]:
     return found
 
 
-def colour_of(found: Finished, i: int) -> str:
-    """The method's own, or the i-th."""
-    if not found.row.settings and found.row.method in METHOD_COLOURS:
-        return METHOD_COLOURS[found.row.method]
-    return COLOURS[i % len(COLOURS)]
+def colours_of(lines: Sequence[Finished]) -> list[str]:
+    """A method under its own defaults has its own colour everywhere; rows that differ by settings have others."""
+    if all(line.row.settings for line in lines):
+        return [COLOURS[i % len(COLOURS)] for i in range(len(lines))]
+    return [OTHER if line.row.settings else METHOD_COLOURS.get(line.row.method, OTHER) for line in lines]
+
+
+def whole_numbers(panel: Axes) -> None:
+    """Ticks of the x axis for something that is counted."""
+    from matplotlib.ticker import MaxNLocator
+
+    panel.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -1,0 +1,310 @@
+// The map: points on one canvas, drawn again only when the view changes; what the pointer is at, on another above it.
+(function () {
+  "use strict";
+  const source = document.getElementById("map-data");
+  if (!source) return;
+  const data = JSON.parse(source.textContent);
+  const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer;
+  const points = new Uint16Array(bytes(data.points));
+  const lines = new Int32Array(bytes(data.lines));
+  const category = data.wide ? new Uint32Array(bytes(data.category)) : new Uint16Array(bytes(data.category));
+  const status = new Uint8Array(bytes(data.status));
+  const sure = new Uint8Array(bytes(data.sure));
+  const slots = new Int32Array(bytes(data.slots));
+  const frame = document.querySelector(".atlas");
+  const canvas = frame.querySelector(".points");
+  const marks = frame.querySelector(".marks");
+  const box = frame.querySelector(".hover");
+  const view = { scale: 1, x: 0, y: 0 };
+  const shown = [true, true, true];
+  let mode = "kind";
+  let withNames = true;
+  let width = 0, height = 0, ratio = 1, wide = 0, high = 0, left = 0, top = 0;
+  let at = -1;
+
+  const sheets = new Map();
+  function sheet(number) {
+    if (!sheets.has(number)) {
+      const image = new Image();
+      image.addEventListener("load", () => tell(at));
+      image.src = data.sheets[number];
+      sheets.set(number, image);
+    }
+    return sheets.get(number);
+  }
+
+  // Points by category, and where the middle of each category lies.
+  const count = data.categories.length;
+  const starts = new Uint32Array(count + 1);
+  for (let i = 0; i < data.n; i++) starts[category[i] + 1]++;
+  for (let k = 0; k < count; k++) starts[k + 1] += starts[k];
+  const members = new Uint32Array(data.n);
+  const fill = starts.slice();
+  for (let i = 0; i < data.n; i++) members[fill[category[i]]++] = i;
+  const middles = [];
+  for (let k = 0; k < count; k++) {
+    const own = members.subarray(starts[k], starts[k + 1]);
+    if (!own.length) continue;
+    const xs = Array.from(own, (i) => points[2 * i]).sort((a, b) => a - b);
+    const ys = Array.from(own, (i) => points[2 * i + 1]).sort((a, b) => a - b);
+    middles.push({ k: k, x: xs[xs.length >> 1], y: ys[ys.length >> 1], n: own.length });
+  }
+  middles.sort((a, b) => b.n - a.n);
+
+  // A grid over the map, so that the nearest point is found without looking at all of them.
+  const CELLS = 128;
+  const cellOf = (i) => (points[2 * i] >> 9) + CELLS * (points[2 * i + 1] >> 9);
+  const first = new Uint32Array(CELLS * CELLS + 1);
+  for (let i = 0; i < data.n; i++) first[cellOf(i) + 1]++;
+  for (let c = 0; c < CELLS * CELLS; c++) first[c + 1] += first[c];
+  const inCell = new Uint32Array(data.n);
+  const next = first.slice();
+  for (let i = 0; i < data.n; i++) inCell[next[cellOf(i)]++] = i;
+
+  const screenX = (i) => left + view.x + (points[2 * i] / 65535) * wide * view.scale;
+  const screenY = (i) => top + view.y + (1 - points[2 * i + 1] / 65535) * high * view.scale;
+
+  function nearest(x, y, reach) {
+    const across = (wide * view.scale) / CELLS, down = (high * view.scale) / CELLS;
+    const column = (x - left - view.x) / across, columns = reach / across;
+    const row = CELLS - (y - top - view.y) / down, rows = reach / down;
+    let best = -1, least = reach * reach;
+    for (let r = Math.max(0, Math.floor(row - rows)); r <= Math.min(CELLS - 1, row + rows); r++) {
+      for (let c = Math.max(0, Math.floor(column - columns)); c <= Math.min(CELLS - 1, column + columns); c++) {
+        for (let j = first[c + CELLS * r]; j < first[c + CELLS * r + 1]; j++) {
+          const i = inCell[j];
+          if (!shown[status[i]]) continue;
+          const dx = screenX(i) - x, dy = screenY(i) - y;
+          if (dx * dx + dy * dy < least) { least = dx * dx + dy * dy; best = i; }
+        }
+      }
+    }
+    return best;
+  }
+
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const isDark = () => matchMedia("screen and (prefers-color-scheme: dark)").matches;
+  function colourOf(k) {
+    return "hsl(" + ((k * 137.508) % 360).toFixed(0) + " " + (k % 2 ? "62%" : "75%") + " " + (isDark() ? "66%" : "44%") + ")";
+  }
+  const radius = () => Math.max(1.2, Math.min(4.5, 130 / Math.sqrt(data.n + 400))) * Math.min(2, Math.sqrt(view.scale));
+
+  function draw() {
+    const pen = canvas.getContext("2d");
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    const r = radius();
+    const names = ["--labelled", "--known", "--new"].map(colour);
+    pen.globalAlpha = data.n > 20000 ? 0.6 : 0.78;
+    for (let s = 0; s < 3; s++) {
+      if (!shown[s]) continue;
+      for (let k = 0; k < count; k++) {
+        pen.fillStyle = mode === "kind" ? names[s] : colourOf(k);
+        dots(pen, members.subarray(starts[k], starts[k + 1]), s, r);
+      }
+    }
+    pen.globalAlpha = 1;
+    if (withNames) write(pen);
+  }
+
+  function dots(pen, own, s, r) {
+    const round = data.n <= 12000;
+    if (round) pen.beginPath();
+    for (const i of own) {
+      if (status[i] !== s) continue;
+      const x = screenX(i), y = screenY(i);
+      if (x < -5 || y < -5 || x > width + 5 || y > height + 5) continue;
+      if (round) { pen.moveTo(x + r, y); pen.arc(x, y, r, 0, 6.2832); } else pen.fillRect(x - r, y - r, 2 * r, 2 * r);
+    }
+    if (round) pen.fill();
+  }
+
+  // Names of categories in their middles, the largest first, as far as they do not cover each other.
+  function write(pen) {
+    pen.font = "600 12px system-ui, sans-serif";
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    pen.lineWidth = 4;
+    pen.lineJoin = "round";
+    const taken = [];
+    for (const middle of middles) {
+      const info = data.categories[middle.k];
+      if (!(info.new ? shown[2] : shown[1] || shown[0])) continue;
+      const text = info.name.length > 24 ? info.name.slice(0, 23) + "…" : info.name;
+      const x = left + view.x + (middle.x / 65535) * wide * view.scale;
+      const y = top + view.y + (1 - middle.y / 65535) * high * view.scale;
+      const half = pen.measureText(text).width / 2 + 4;
+      if (x < half || x > width - half || y < 10 || y > height - 10) continue;
+      if (taken.some((t) => Math.abs(t.x - x) < t.half + half && Math.abs(t.y - y) < 17)) continue;
+      taken.push({ x: x, y: y, half: half });
+      pen.strokeStyle = colour("--card");
+      pen.strokeText(text, x, y);
+      pen.fillStyle = colour("--ink");
+      pen.fillText(text, x, y);
+    }
+  }
+
+  function mark(i) {
+    const pen = marks.getContext("2d");
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    if (i < 0) return;
+    const k = category[i], r = radius() + 0.8;
+    pen.fillStyle = mode === "kind" ? colour(data.categories[k].new ? "--new" : "--known") : colourOf(k);
+    pen.beginPath();
+    for (const j of members.subarray(starts[k], starts[k + 1])) {
+      if (!shown[status[j]]) continue;
+      pen.moveTo(screenX(j) + r, screenY(j));
+      pen.arc(screenX(j), screenY(j), r, 0, 6.2832);
+    }
+    pen.fill();
+    pen.beginPath();
+    pen.arc(screenX(i), screenY(i), r + 4, 0, 6.2832);
+    pen.strokeStyle = colour("--ink");
+    pen.lineWidth = 2;
+    pen.stroke();
+  }
+
+  function tell(i) {
+    box.hidden = i < 0;
+    if (i < 0) return;
+    const info = data.categories[category[i]];
+    const picture = window.newkindPictures.get(String(lines[i]));
+    const image = box.querySelector("img"), small = box.querySelector("canvas");
+    image.hidden = !picture;
+    if (picture) image.src = picture;
+    small.hidden = Boolean(picture) || slots[i] < 0;
+    if (!small.hidden) {
+      const per = data.columns * data.columns, place = slots[i] % per, from = sheet(Math.floor(slots[i] / per));
+      const pen = small.getContext("2d");
+      pen.imageSmoothingQuality = "high";
+      pen.clearRect(0, 0, 192, 192);
+      if (from.complete && from.naturalWidth) {
+        pen.drawImage(from, (place % data.columns) * data.side, Math.floor(place / data.columns) * data.side, data.side, data.side, 0, 0, 192, 192);
+      }
+    }
+    box.querySelector(".file").textContent = data.prefix + data.names[i];
+    box.querySelector(".text").textContent = info.name + (status[i] === 0 ? ", labelled" : ", " + sure[i] + " % sure");
+    const link = box.querySelector("a");
+    link.textContent = "To the category";
+    link.setAttribute("href", "#" + info.anchor);
+    const x = screenX(i), y = screenY(i);
+    box.style.left = Math.max(6, Math.min(width - 182, x + (x > width - 200 ? -190 : 14))) + "px";
+    box.style.top = Math.max(6, Math.min(height - box.offsetHeight - 6, y - 40)) + "px";
+  }
+
+  function point(i, held) {
+    if (i === at && box.classList.contains("held") === held) return;
+    at = i;
+    box.classList.toggle("held", held);
+    mark(i);
+    tell(i);
+    canvas.style.cursor = i < 0 ? (view.scale > 1 ? "grab" : "crosshair") : "pointer";
+  }
+
+  let waiting = false;
+  function later() {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(function () { waiting = false; draw(); mark(at); });
+  }
+
+  function fit() {
+    ratio = Math.min(window.devicePixelRatio || 1, 2);
+    width = frame.clientWidth;
+    height = frame.clientHeight;
+    if (!width || !height) return;
+    for (const each of [canvas, marks]) { each.width = width * ratio; each.height = height * ratio; }
+    const short = Math.min(width, height) - 36;
+    wide = Math.min(width - 36, 1.6 * short);
+    high = Math.min(height - 36, 1.6 * short);
+    left = (width - wide) / 2;
+    top = (height - high) / 2;
+    point(-1, false);
+    later();
+  }
+
+  function zoom(factor, x, y) {
+    const scale = Math.max(1, Math.min(40, view.scale * factor));
+    const change = scale / view.scale;
+    view.x = x - left - (x - left - view.x) * change;
+    view.y = y - top - (y - top - view.y) * change;
+    view.scale = scale;
+    if (scale === 1) { view.x = 0; view.y = 0; }
+    canvas.style.touchAction = scale > 1 ? "none" : "pan-y";
+    point(-1, false);
+    later();
+  }
+
+  // One pointer points or moves the map, two zoom it.
+  const down = new Map();
+  let travelled = 0;
+  const where = (event) => { const r = canvas.getBoundingClientRect(); return { x: event.clientX - r.left, y: event.clientY - r.top }; };
+  canvas.addEventListener("pointerdown", function (event) {
+    down.set(event.pointerId, where(event));
+    travelled = 0;
+    if (view.scale > 1 || down.size > 1) canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointermove", function (event) {
+    const now = where(event), before = down.get(event.pointerId);
+    if (!before) {
+      if (event.pointerType !== "touch") point(nearest(now.x, now.y, 14), false);
+      return;
+    }
+    travelled += Math.abs(now.x - before.x) + Math.abs(now.y - before.y);
+    if (down.size === 2) {
+      const other = [...down].find(([id]) => id !== event.pointerId)[1];
+      const length = (a) => Math.hypot(a.x - other.x, a.y - other.y) || 1;
+      zoom(length(now) / length(before), (now.x + other.x) / 2, (now.y + other.y) / 2);
+    } else if (view.scale > 1 && travelled > 4) {
+      view.x += now.x - before.x;
+      view.y += now.y - before.y;
+      point(-1, false);
+      later();
+    }
+    down.set(event.pointerId, now);
+  });
+  for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, (event) => down.delete(event.pointerId));
+  canvas.addEventListener("pointerleave", function (event) {
+    down.delete(event.pointerId);
+    if (!box.classList.contains("held")) point(-1, false);
+  });
+  canvas.addEventListener("click", function (event) {
+    if (travelled > 6) return;
+    const now = where(event), touch = event.pointerType === "touch";
+    const i = nearest(now.x, now.y, touch ? 26 : 14);
+    if (touch || i < 0) point(i, touch && i >= 0);
+    else location.hash = data.categories[category[i]].anchor;
+  });
+  canvas.addEventListener("wheel", function (event) {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    const now = where(event);
+    zoom(Math.exp(-event.deltaY / 300), now.x, now.y);
+  }, { passive: false });
+  canvas.addEventListener("dblclick", (event) => { const now = where(event); zoom(2, now.x, now.y); });
+
+  for (const button of document.querySelectorAll("[data-zoom]")) {
+    button.addEventListener("click", function () {
+      zoom({ in: 1.6, out: 1 / 1.6, all: 0 }[button.dataset.zoom], width / 2, height / 2);
+    });
+  }
+  for (const button of document.querySelectorAll("[data-colour]")) {
+    button.addEventListener("click", function () {
+      mode = button.dataset.colour;
+      for (const each of document.querySelectorAll("[data-colour]")) each.setAttribute("aria-pressed", String(each === button));
+      later();
+    });
+  }
+  for (const field of document.querySelectorAll("[data-status]")) {
+    field.addEventListener("change", function () { shown[Number(field.dataset.status)] = field.checked; later(); });
+  }
+  document.querySelector("[data-names]").addEventListener("change", function (event) { withNames = event.target.checked; later(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", later);
+  window.addEventListener("beforeprint", function () { draw(); });
+  window.addEventListener("afterprint", later);
+  new ResizeObserver(fit).observe(frame);
+  fit();
+  canvas.locate = (i) => [screenX(i), screenY(i)]; // where point i is, for whoever wants to point at it
+  canvas.redraw = function () { const start = performance.now(); draw(); return performance.now() - start; };
+})();

@@ -1,0 +1,115 @@
+"""Charts: round numbers that enclose the data, and nothing but numbers drawn."""
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from newkind.report.charts import bars, line_panel, nice_ticks, short_number
+from newkind.report.making import curves_of, estimate_panel, facts_of, flatten
+from newkind.report.story import read_story
+from newkind.run import Run
+
+NUMBERS = st.floats(-1e6, 1e6)
+
+
+@settings(deadline=None)
+@given(NUMBERS, NUMBERS, st.integers(2, 8))
+def test_ticks_enclose_the_range_at_equal_steps(a: float, b: float, n: int) -> None:
+    low, high = min(a, b), max(a, b)
+    found = nice_ticks(low, high, n)
+    slack = 1e-6 * max(abs(low), abs(high), 1e-3)
+    assert found[0] <= low + slack
+    assert found[-1] >= high - slack
+    assert 2 <= len(found) <= n + 4
+    steps = [y - x for x, y in pairwise(found)]
+    assert max(steps) == pytest.approx(min(steps), rel=1e-3)
+
+
+def test_lines_lie_inside_and_end_where_they_should() -> None:
+    panel = line_panel("t", {"a": [(1, 5.0), (2, 1.0), (3, 3.0)], "b": [(2, 2.0)]})
+    assert panel is not None
+    assert [curve.last for curve in panel.curves] == ["3", "2"]
+    for curve in panel.curves:
+        for x, y in curve.dots:
+            assert panel.left <= x <= panel.right
+            assert panel.top <= y <= panel.bottom
+    (x1, y1), (x2, y2), _ = panel.curves[0].dots
+    assert x1 < x2
+    assert y1 < y2  # the larger value is higher up
+
+
+def test_what_is_no_number_is_left_out() -> None:
+    odd = [(1, math.nan), (2, math.inf), (3, None), (4, "<script>"), ("x", 1.0), (5, True), (6, 2.0)]
+    panel = line_panel("t", {"a": odd, "b": [(1, None)]})  # type: ignore[dict-item, list-item]
+    assert panel is not None
+    assert len(panel.curves) == 1
+    assert len(panel.curves[0].dots) == 1
+    assert line_panel("t", {"a": [(1, math.nan)]}) is None
+    assert line_panel("t", {}) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (3.0, "3"),
+        (0.12345, "0.123"),
+        (12345, "12.3k"),
+        (2.5e6, "2.5M"),
+        (0.00012, "1.2e-4"),
+        (1234.5, "1234"),
+        (-0.5, "-0.5"),
+    ],
+)
+def test_short_numbers(value: float, text: str) -> None:
+    assert short_number(value) == text
+
+
+def test_bars_have_the_heights_of_their_values() -> None:
+    found = bars([(4, "new", "a"), (1, "known", "b"), (0, "new", "c")], width=30, height=40)
+    assert [bar.height for bar in found] == [40, 10, 0]
+    assert [bar.x for bar in found] == [0, 10, 20]
+    assert bars([], width=10, height=10) == []
+    assert [bar.height for bar in bars([(0, "new", "")], width=10, height=10)] == [0]
+
+
+def test_every_curve_of_the_metrics_is_drawn(run: Run) -> None:
+    panels = curves_of(read_story(run).metrics)
+    assert [panel.title for panel in panels] == [
+        "Accuracy",
+        "Loss, all parts together",
+        "Contrastive loss (InfoNCE)",
+        "Learning rate",
+    ]
+    assert [curve.name for curve in panels[0].curves] == ["All", "Old"]  # there is no New that is a number
+    assert [curve.last for curve in panels[0].curves] == ["90.0 %", "20.0 %"]
+    more = curves_of([{"epoch": 1, "active_prototypes": 9}, {"epoch": 2, "active_prototypes": 7}])
+    assert [panel.title for panel in more] == ["Active prototypes"]
+    assert curves_of([]) == []
+    assert curves_of([{"loss/total": 3.0}]) == []  # no epoch
+
+
+def test_the_estimate_has_its_interval(run: Run) -> None:
+    assert estimate_panel(read_story(run)) is None
+    curve = [[4, 0.2], [8, 0.9], [16, 0.4]]
+    run.write_json(run.estimate_file, {"n_categories": 8, "low": 6, "high": 99, "curve": curve})
+    panel = estimate_panel(read_story(run))
+    assert panel is not None
+    assert panel.band is not None
+    assert panel.mark is not None
+    assert panel.left < panel.band[0] < panel.mark < panel.band[1] == panel.right
+    run.write_json(run.estimate_file, {"curve": "none", "low": "x"})
+    assert estimate_panel(read_story(run)) is None
+
+
+def test_facts_say_all_settings(run: Run) -> None:
+    facts = dict(facts_of(read_story(run), seconds={"tokens": 90.0}))
+    assert ("entropy weight", "1") in facts["Method"]
+    assert ("time: tokens", "2 min") in facts["Run"]
+    assert ("time: training", "4 s") in facts["Run"]
+    assert ("weights sha256", "ab12") in facts["Machine, versions, weights"]
+    assert flatten({"a": {"b_c": True, "d": None}, "e": ""}) == [("a: b c", "yes")]
+    assert flatten(["not", "a", "dict"]) == []
