@@ -130,6 +130,6 @@ def run(make_run: MakeRun) -> Run:
 def written(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run with its report, for all tests that only look at it."""
     folder = tmp_path_factory.mktemp("written")
-    finished = write_run(folder / "run", folder / "data")
+    finished = write_run(folder / "run", folder / "data", n_each=30)
     write_report(finished, say=lambda _: None)
     return finished

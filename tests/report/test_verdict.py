@@ -23,9 +23,9 @@ def test_everything_adds_up(run: Run) -> None:
     assert [line.accuracy for line in verdict.classes] == sorted(line.accuracy for line in verdict.classes)
     c = verdict.confusion
     assert c is not None
-    assert c.rows == ("apple", "<script>alert(1)</script>", "pear", "plum")
+    assert c.rows == ("<script>alert(1)</script>", "apple", "pear", "plum")
     assert c.n_old == 2
-    assert c.columns == (0, 1, 2, 3)
+    assert c.columns == (1, 0, 2, 3)  # each in the place of its class
     assert sum(cell.count for cell in c.cells) == 40
     for row in range(4):
         assert sum(cell.share for cell in c.cells if cell.row == row) == pytest.approx(1)

@@ -10,7 +10,7 @@ from pathlib import Path
 from newkind.backbone.preparing import TrunkConfig
 from newkind.bench.cells import slug, trunk_key
 from newkind.bench.dataset import BenchData
-from newkind.clustering.number import estimate_n_categories
+from newkind.clustering.number import Estimate, estimate_n_categories
 from newkind.estimating import backbone_features, estimate_from_json
 from newkind.run import Run
 
@@ -19,26 +19,23 @@ __all__ = ["kept_estimate", "make_estimate"]
 Say = Callable[[str], None]
 
 
-def kept_estimate(data: BenchData, trunk: TrunkConfig, out: Path) -> int | None:
+def kept_estimate(data: BenchData, trunk: TrunkConfig, out: Path) -> Estimate | None:
     """What was found before; None if nothing was."""
     path = _path(data, trunk, out)
     if not path.exists():
         return None
-    return estimate_from_json(Run(path.parent).read_json(path), path).n_categories
+    return estimate_from_json(Run(path.parent).read_json(path), path)
 
 
-def make_estimate(data: BenchData, trunk: TrunkConfig, out: Path, *, say: Say) -> int:
-    """Finds it out if nobody has."""
-    kept = kept_estimate(data, trunk, out)
-    if kept is not None:
-        return kept
+def make_estimate(data: BenchData, trunk: TrunkConfig, out: Path, *, say: Say) -> Estimate:
+    """Finds it out and keeps it."""
     features, images = backbone_features(data.collection, trunk, say=say)
     found = estimate_n_categories(features, data.collection.catalog.labels[images], n_known=data.n_known, seed=0)
     say(f"{data.title}: {found.sentence()} (The truth has {data.n_classes}.)")
     path = _path(data, trunk, out)
     path.parent.mkdir(parents=True, exist_ok=True)
     Run(path.parent).write_json(path, found.to_json())
-    return found.n_categories
+    return found
 
 
 def _path(data: BenchData, trunk: TrunkConfig, out: Path) -> Path:

@@ -103,11 +103,10 @@ def plan_study(
     for data in datas:
         k = None
         if study.needs_estimate:
-            k = (
-                make_estimate(data, protocol.trunk, out, say=say)
-                if estimate
-                else kept_estimate(data, protocol.trunk, out)
-            )
+            found = kept_estimate(data, protocol.trunk, out)
+            if found is None and estimate:
+                found = make_estimate(data, protocol.trunk, out, say=say)
+            k = None if found is None else found.n_categories
         methods = protocol.methods or study.methods
         for row in study.rows(Ask(data=data, protocol=protocol, methods=methods, estimate=k)):
             seeds = protocol.seeds[:1] if study.one_seed else protocol.seeds
@@ -171,16 +170,18 @@ def run_study(plan: Plan, *, say: Say, detail: Say, watch: Watch = _nobody_watch
         left = _left([cells[other][0] for other in todo[i + 1 :]], seconds)
         say(f"[{i + 1}/{len(todo)}] {words}: {_scores(result)} ({duration(result.seconds)}{left})")
         write_table(build_table(plan), plan.out)
-    if plan.study.measure is not None:
-        _measure(plan, cells, detail)
+    _measure(plan, cells, say)
     return write_table(build_table(plan), plan.out)
 
 
 def _measure(plan: Plan, cells: dict[str, tuple[Cell, str]], say: Say) -> None:
-    measure = plan.study.measure
-    for name, result in plan.results().items():
-        if measure is not None:
-            measure(cells[name][0], result, say=say)
+    """What a study wants to know of finished cells beside their scores; each keeps what was measured on it."""
+    measure, results = plan.study.measure, plan.results()
+    if measure is None or not results:
+        return
+    say(f"Measuring on {'the finished run' if len(results) == 1 else f'{len(results)} finished runs'} ...")
+    for name, result in results.items():
+        measure(cells[name][0], result, say=_nothing)
 
 
 def _start(plan: Plan, n_cells: int, todo: list[Cell], seconds: list[tuple[str, float]]) -> str:
@@ -250,12 +251,11 @@ def _notes(plan: Plan, finished: Sequence[Finished]) -> list[str]:
     asked = len(plan.cells()) + plan.n_open
     there = len({result.name for found in finished for result in found.results})
     notes = [note for data in plan.datas for note in data.collection.notes]
-    if plan.study.needs_estimate:
-        notes += [
-            f"{data.title}: the published search found {found} categories; the truth has {data.n_classes}."
-            for data in plan.datas
-            if (found := estimate_of(data.benchmark)) is not None
-        ]
+    for data in plan.datas if plan.study.needs_estimate else ():
+        kept, published = kept_estimate(data, plan.protocol.trunk, plan.out), estimate_of(data.benchmark)
+        search = "" if published is None else f" (the published search: {published})"
+        if kept is not None:
+            notes.append(f"{data.title}, estimated{search}: {kept.sentence()} The truth has {data.n_classes}.")
     notes += [f"A run failed and is not in the table: {sentence}" for sentence in plan.failures.values()]
     if there < asked:
         notes.append(f"Not complete: {there} of {asked} runs are finished.")

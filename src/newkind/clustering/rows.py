@@ -53,8 +53,11 @@ class Rows:
     def squares(self) -> Tensor:
         """(n,): the squared length of each row."""
         if self._squares is None:
-            parts = [x.square().sum(dim=1) for _, x in self.chunks(self.dim)]
-            self._squares = torch.cat(parts) if parts else self.shift.new_zeros(0, dtype=torch.float32)
+            # Into one array: small results between large temporaries keep the allocator from using their place again.
+            squares = torch.empty(len(self), device=self.device)
+            for piece, x in self.chunks(self.dim):
+                torch.sum(x.square(), dim=1, out=squares[piece])
+            self._squares = squares
         return self._squares
 
     def chunks(self, width: int) -> Iterator[tuple[slice, Tensor]]:
