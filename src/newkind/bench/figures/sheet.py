@@ -20,7 +20,8 @@ Axes = Any
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C564B", "#F0E442")
 """Okabe and Ito's, which colour-blind people can tell apart."""
-GREY, OTHER = "#555555", "#0072B2"
+GREY = "#555555"
+OTHER = "#0072B2"
 PARTS = {"all": ("All", "#333333"), "old": ("Old", "#0072B2"), "new": ("New", "#D55E00")}
 METHOD_COLOURS = {
     "kmeans": "#8C564B",
