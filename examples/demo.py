@@ -15,6 +15,7 @@ from newkind.data.opening import open_data
 from newkind.discovering import discover
 from newkind.evaluation import Accuracy
 from newkind.progress import duration
+from newkind.report.writing import try_report
 from newkind.training.engine import TrainingConfig
 
 FOLDER = Path("demo")
@@ -47,6 +48,7 @@ def main() -> None:
         outcome = discover(collection, run, config, on_epoch=lines.show)
     assert outcome is not None
     assert outcome.scores is not None
+    page = try_report(outcome.run, collection=collection, seconds=outcome.seconds)
     floor = k_means(collection)
     print(
         f"\nOf {outcome.n_known + outcome.n_new:,} unlabelled images, {outcome.n_new:,} went into {outcome.n_new_categories} new categories."
@@ -55,7 +57,8 @@ def main() -> None:
     for name, scores in (("k-means, same features", floor), ("SimGCD", outcome.scores)):
         print(f"{name:28}{100 * scores.all:>7.1f}{100 * scores.old:>7.1f}{100 * scores.new:>7.1f}")
     print("(one matching over all unlabelled images, last epoch)")
-    print(f"\nIt took {duration(time.perf_counter() - start)}. Results: {run}/assignments.csv and beside it. Try next:")
+    print(f"\nIt took {duration(time.perf_counter() - start)}. Results: {run}/assignments.csv and beside it.")
+    print(f"Look at it: {page}\nTry next:")
     print(f"  .venv/bin/newkind sort {run} --to demo/sorted")
     print(f"  .venv/bin/newkind predict {run} demo/groceries/images/0000.jpg")
     print("  .venv/bin/newkind estimate-k demo/groceries --image-size 112 --views 4")

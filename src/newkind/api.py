@@ -17,6 +17,7 @@ from newkind.discovery import Assignment, Category, read_assignments
 from newkind.model import LoadedModel, load_model
 from newkind.predicting import images_at, sort_images
 from newkind.progress import quiet
+from newkind.report.writing import try_report
 from newkind.run import Run
 from newkind.training.engine import TrainingConfig
 
@@ -63,6 +64,7 @@ def discover(
     overwrite: bool = False,
     trunk: TrunkConfig | None = None,
     training: TrainingConfig | None = None,
+    report: bool = True,
     say: Callable[[str], None] = print,
 ) -> Discovery:
     """As `newkind discover DATA --out RUN`; `settings` are fields of the method's config.
@@ -82,6 +84,8 @@ def discover(
         online=online,
     )
     outcome = run_discovery(collection, Path(out), config, say=say, overwrite=overwrite)
+    if report and outcome is not None:
+        try_report(outcome.run, collection=collection, seconds=outcome.seconds, say=say)
     return Discovery(Run.open(Path(out)), outcome)
 
 

@@ -96,6 +96,7 @@ class SimGCD(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[mis
                 seed=self.random_state,
                 evaluate_every=self.epochs,
             ),
+            report=False,
             say=print if self.verbose else _nothing,
         )
         if isinstance(collection.catalog.items, Features):

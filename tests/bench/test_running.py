@@ -108,7 +108,7 @@ def test_a_run_that_fails_does_not_end_the_others(
     assert len(found.failures) == 2
     text = (tmp_path / "methods.md").read_text()
     assert text.count("A run failed and is not in the table: The loss became nan") == 2
-    assert "| GCD | – | – | – | – | 0 | – |" in text
+    assert "| GCD | – | – | – | 0 | – |" in text
 
 
 def test_an_unfinished_run_that_does_not_fit_says_which_folder(
@@ -139,6 +139,7 @@ def test_the_estimate_is_made_once_and_kept(
     rows = build_table(pretend(found)).rows
     assert [row["k"] for row in rows[:3]] == [6, k, 12]
     assert rows[3]["k"].mean == 6  # what the runs ended with
+    assert build_table(found).cells()[3][2] == "6 ± 0"
 
 
 def test_several_data_are_told_apart(protocol: Protocol, tmp_path: Path) -> None:

@@ -41,6 +41,8 @@ def test_spreads() -> None:
     assert single.shown(2) == "0.50"
     assert spread_of([None]) is None
     assert shown(None, "spread") == "–"
+    assert shown(single, "count") == "0"
+    assert shown(spread_of([3, 4]), "count") == "3.5 ± 0.7"
     assert shown(3700, "time") == "62 min"
     assert shown(0.01234, "short") == "0.0123 s"
 

@@ -88,6 +88,7 @@ def test_the_whole_journey(newkind: Newkind, shapes: Path, tmp_path: Path) -> No
         "metrics.jsonl",
         "model.json",
         "model.safetensors",
+        "report.html",
         "scores.json",
     }
     rows = read_csv(run / "assignments.csv")

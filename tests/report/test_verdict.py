@@ -29,7 +29,7 @@ def test_everything_adds_up(run: Run) -> None:
     assert sum(cell.count for cell in c.cells) == 40
     for row in range(4):
         assert sum(cell.share for cell in c.cells if cell.row == row) == pytest.approx(1)
-    right = sum(cell.count for cell in c.cells if cell.row == cell.column)
+    right = sum(cell.count for cell in c.cells if cell.right)
     assert right / 40 == pytest.approx(verdict.accuracy["all"])
     assert sum(slip.count for slip in c.slips) == 8
     assert {(slip.true, slip.matched) for slip in c.slips} == {

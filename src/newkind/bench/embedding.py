@@ -22,7 +22,7 @@ Say = Callable[[str], None]
 FILE = "tsne.json"
 N_CLASSES, N_IMAGES = 10, 100
 """How many classes, drawn at random from the truth, and at most how many unlabelled images of each."""
-PERPLEXITY = 30.0
+PERPLEXITY, FEW = 30.0, 200
 
 
 def measure_embedding(cell: Cell, result: CellResult, *, say: Say) -> None:
@@ -79,7 +79,8 @@ def _plane(x: NDArray[np.float32]) -> list[list[float]]:
     from sklearn.manifold import TSNE
 
     perplexity = min(PERPLEXITY, max((len(x) - 1) / 3, 1.0))
-    points = TSNE(perplexity=perplexity, init="pca", random_state=0).fit_transform(x)
+    method = "exact" if len(x) < FEW else "barnes_hut"  # whose threads take longer to meet than few points take
+    points = TSNE(perplexity=perplexity, init="pca", method=method, random_state=0).fit_transform(x)
     return [[round(float(a), 3), round(float(b), 3)] for a, b in points]
 
 

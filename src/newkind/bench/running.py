@@ -26,6 +26,8 @@ from newkind.training.engine import EpochReport
 __all__ = ["Plan", "Watch", "build_table", "find_study", "plan_study", "run_study"]
 
 Say = Callable[[str], None]
+OPTIONAL = ("published", "published_time", "statistics")
+"""Columns that are only shown where something was published."""
 OnEpoch = Callable[[EpochReport, Accuracy | None], None]
 Watch = Callable[[str, int], AbstractContextManager[OnEpoch | None]]
 """(what is run, its epochs) -> what to tell after every epoch, as long as it runs."""
@@ -234,7 +236,8 @@ def build_table(plan: Plan) -> Table:
         about = {"data": about["data"]}
     if any(row.get("published") for row in table_rows):
         about["published"] = f"All / Old / New, {PUBLISHED_UNDER}"
-    columns = study.columns
+    empty = {key for key in OPTIONAL if not any(row.get(key) for row in table_rows)}
+    columns = tuple(column for column in study.columns if column.key not in empty)
     if len(plan.datas) > 1 and plan.lines:
         columns = (Column("data", "Data"), *columns)
     return Table(

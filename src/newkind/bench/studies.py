@@ -89,7 +89,7 @@ METHOD = Column("label", "Method")
 SCORES = (Column("all", "All", "spread"), Column("old", "Old", "spread"), Column("new", "New", "spread"))
 PUBLISHED = Column("published", "Published", "spread")
 TAIL = (Column("seeds", "Seeds", "number"), Column("seconds", "Time", "time"))
-ACTIVE = Column("active", "Active", "spread")
+ACTIVE = Column("active", "Active", "count")
 ERROR_COLUMNS = tuple(Column(key, title, "spread") for key, title in ERRORS.items())
 TIME_NOTE = "Time: training and sorting of one run, mean over seeds; the tokens that all runs share are not in it."
 ACTIVE_NOTE = "Active: categories that hold at least one unlabelled image."
@@ -161,7 +161,7 @@ STUDIES: dict[str, Study] = {
             columns=(
                 METHOD,
                 Column("factor", "Times the truth"),
-                Column("k", "K", "number"),
+                Column("k", "K", "count"),
                 *SCORES,
                 ACTIVE,
                 PUBLISHED,
@@ -180,7 +180,7 @@ STUDIES: dict[str, Study] = {
             columns=(
                 METHOD,
                 Column("rule", "Number of categories"),
-                Column("k", "K", "spread"),
+                Column("k", "K", "count"),
                 *SCORES,
                 ACTIVE,
                 PUBLISHED,

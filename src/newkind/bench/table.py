@@ -39,7 +39,7 @@ class Column:
     key: str
     title: str
     kind: str = "text"
-    """text; spread (mean ± deviation); time (as people say it); short (seconds, to three digits)"""
+    """text; spread (mean ± deviation); count; number; time (as people say it); short (seconds, to three digits)"""
 
     @property
     def is_text(self) -> bool:
@@ -77,7 +77,7 @@ def shown(value: Any, kind: str) -> str:
     if value is None:
         return NOTHING
     if isinstance(value, Spread):
-        return value.shown()
+        return value.shown(0 if kind == "count" and not value.std else 1)
     if isinstance(value, tuple | list):
         return " / ".join(f"{item:.1f}" for item in value)
     if kind == "time":

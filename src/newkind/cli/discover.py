@@ -76,6 +76,7 @@ def discover(
             help="The least time between two checkpoints.", rich_help_panel=TRAIN, envvar="NEWKIND_CHECKPOINT_SECONDS"
         ),
     ] = 60.0,
+    report: Annotated[bool, typer.Option(help="Write report.html at the end.")] = True,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also write TensorBoard files into the run.")
     ] = False,
@@ -90,6 +91,7 @@ def discover(
     from newkind.config import configure, read_n_categories, read_settings
     from newkind.data.opening import open_data
     from newkind.discovering import discover as run_discovery
+    from newkind.report.writing import try_report
     from newkind.training.engine import TrainingConfig
 
     distributed.init_from_environment()
@@ -140,7 +142,11 @@ def discover(
             on_epoch=lines.show,
         )
     if outcome is not None and distributed.main_process():
-        _tell(console, outcome, config)
+        page = None
+        if report:
+            say = partial(console.print, markup=False)
+            page = try_report(outcome.run, collection=collection, seconds=outcome.seconds, say=say, progress=True)
+        _tell(console, outcome, config, page)
     distributed.shutdown()
 
 
@@ -216,22 +222,17 @@ def _summary_writer() -> Any:
     return SummaryWriter
 
 
-def _tell(console: Any, outcome: Outcome, config: DiscoverConfig) -> None:
-    from newkind.progress import duration, percent
+def _tell(console: Any, outcome: Outcome, config: DiscoverConfig, report: Path | None) -> None:
+    from newkind.progress import duration
+    from newkind.report.summary import summary_of
 
     run = outcome.run.folder
-    console.print(
-        f"\n{outcome.n_known + outcome.n_new:,} unlabelled images: {outcome.n_known:,} into known categories, "
-        f"{outcome.n_new:,} into {outcome.n_new_categories} new ones ({outcome.n_labelled:,} labelled images helped)."
-    )
-    if outcome.scores is not None:
-        s = outcome.scores
-        console.print(
-            f"Accuracy (one matching over all unlabelled images, last epoch): "
-            f"[bold]All {percent(s.all)}  Old {percent(s.old)}  New {percent(s.new)}[/]"
-        )
+    console.print()
+    console.print(summary_of(outcome.run))
     parts = ", ".join(f"{name} {duration(seconds)}" for name, seconds in outcome.seconds.items())
     how = f"{config.method_name}, recipe {config.recipe}" if config.method_name == "simgcd" else config.method_name
-    console.print(f"Time: {parts}. Backbone {config.trunk.backbone}, method {how}.")
+    console.print(f"\nTime: {parts}. Backbone {config.trunk.backbone}, method {how}.")
     console.print(f"Results: {run}/assignments.csv, with categories.json, the metrics and the model beside it.")
+    if report is not None:
+        console.print(f"Look at it: {report}", markup=False, soft_wrap=True)
     console.print(f"[dim]Next:  newkind sort {run} --to FOLDER    newkind predict {run} IMAGES[/]")

@@ -167,8 +167,8 @@ def typicality(
 
 def _unit(rows: NDArray[np.floating]) -> NDArray[np.float32]:
     clean = np.nan_to_num(np.asarray(rows, dtype=np.float32), nan=0.0, posinf=0.0, neginf=0.0)
-    length: NDArray[np.float32] = np.linalg.norm(clean, axis=1, keepdims=True)
-    return clean / np.maximum(length, 1e-12)
+    unit: NDArray[np.float32] = clean / np.maximum(np.linalg.norm(clean, axis=1, keepdims=True), 1e-12)
+    return unit
 
 
 def _hesitation(story: Story) -> dict[tuple[int, int], int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -86,8 +85,9 @@ def _accuracy(scores: dict[str, Any] | None) -> dict[str, float] | None:
 
 def share(value: object) -> float | None:
     """A number between 0 and 1; None for anything else that a file may hold."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value <= 1 else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value <= 1 else None
 
 
 def _protocol(story: Story) -> str:

@@ -34,32 +34,36 @@ Place = Callable[[int], int]
 
 def small_picture(images: Images, index: int, side: int) -> Image.Image:
     """The picture, at most `side` pixels long; pixels only, no metadata. Raises BrokenImage."""
-    if isinstance(images, FileImages):
-        name = images.names[index]
-        with open_checked(images.content(index), name=name) as image:
-            try:
-                image.draft("RGB", (2 * side, 2 * side))  # a JPEG is decoded at a fraction of its size
-                image.load()
-                picture = to_rgb(ImageOps.exif_transpose(image))
-            except PILLOW_ERRORS as error:
-                raise BrokenImage(f"{name}: broken ({error}).") from None
-    else:
-        picture = images.open(index)
+    picture = _decoded(images, index, 2 * side)
     width, height = picture.size
     short = min(width, height)
     if max(width, height) > LONGEST * short:
         size = (min(width, int(LONGEST * short)), min(height, int(LONGEST * short)))
         picture = ImageOps.fit(picture, size, method=Image.Resampling.BOX)
-    picture.thumbnail((side, side), Image.Resampling.LANCZOS, reducing_gap=3.0)
+    picture.thumbnail((side, side), Image.Resampling.LANCZOS, reducing_gap=2.0)
     clean = Image.new("RGB", picture.size)  # without the EXIF data, profile and comments of the original
     clean.paste(picture)
     return clean
 
 
+def _decoded(images: Images, index: int, side: int) -> Image.Image:
+    """The whole picture, upright RGB; a JPEG is decoded at a fraction of its size, but not below `side`."""
+    if not isinstance(images, FileImages):
+        return images.open(index)
+    name = images.names[index]
+    with open_checked(images.content(index), name=name) as image:
+        try:
+            image.draft("RGB", (side, side))
+            image.load()
+            return to_rgb(ImageOps.exif_transpose(image))
+        except PILLOW_ERRORS as error:
+            raise BrokenImage(f"{name}: broken ({error}).") from None
+
+
 def data_uri(picture: Image.Image, *, quality: int = QUALITY) -> str:
     """As the `src` of an image."""
     content = io.BytesIO()
-    picture.save(content, KIND, quality=quality)
+    picture.save(content, KIND, quality=quality, method=2)  # half the time of 4, for 4 % more bytes
     return f"data:image/{KIND};base64,{base64.b64encode(content.getvalue()).decode()}"
 
 
@@ -146,8 +150,10 @@ def make_sheets(
 
 
 def _tile(images: Images, index: int, side: int) -> Image.Image | None:
-    picture = _try(images, index, 2 * side)
-    return None if picture is None else ImageOps.fit(picture, (side, side), method=Image.Resampling.LANCZOS)
+    try:
+        return ImageOps.fit(_decoded(images, index, side), (side, side), method=Image.Resampling.BICUBIC)
+    except BrokenImage:
+        return None
 
 
 def _try(images: Images, index: int, side: int) -> Image.Image | None:

@@ -55,6 +55,8 @@ class Cell:
     count: int
     share: float
     """Of the row."""
+    right: bool
+    """The category stands for the class."""
 
 
 @dataclass(frozen=True)
@@ -163,9 +165,8 @@ def _confusion(story: Story, pictures: Pictures, expected: float | None) -> Conf
     if expected is None or abs(Accuracy.of(matching).all - expected) > 1e-6:
         return None
     rows = np.argsort(~matching.is_old, kind="stable")  # Old first
-    own = matching.cluster_of_class[rows]
-    own = own[own >= 0]
-    columns = np.concatenate([own, np.setdiff1d(np.arange(len(matching.clusters)), own)])
+    own = matching.cluster_of_class[rows]  # -1 for a class that has none
+    columns = np.concatenate([own[own >= 0], np.setdiff1d(np.arange(len(matching.clusters)), own)])
     counts = matching.counts[np.ix_(rows, columns)]
     shares = counts / matching.n_true[rows][:, None]
     found = np.argwhere(counts)
@@ -175,7 +176,9 @@ def _confusion(story: Story, pictures: Pictures, expected: float | None) -> Conf
         rows=tuple(names[int(i)] for i in rows),
         n_old=int(matching.is_old.sum()),
         columns=tuple(int(matching.clusters[j]) for j in columns),
-        cells=tuple(Cell(int(i), int(j), int(counts[i, j]), float(shares[i, j])) for i, j in found),
+        cells=tuple(
+            Cell(int(i), int(j), int(counts[i, j]), float(shares[i, j]), bool(own[i] == columns[j])) for i, j in found
+        ),
         slips=_slips(matching, names),
     )
 
