@@ -52,7 +52,8 @@ def write_run(folder: Path, data: Path, *, n_each: int = 12, seed: int = 0, wron
     names = (KINDS[0], KINDS[1], "new-01", "new-02")
     lines = []
     for i, (file, _, _) in enumerate(rows):
-        confidence = float(rng.uniform(0.35, 0.45) if best[i] != true[i] else rng.uniform(0.7, 1.0))
+        doubtful = best[i] != true[i] or file.startswith(SCRIPT)
+        confidence = float(rng.uniform(0.35, 0.45) if doubtful else rng.uniform(0.7, 1.0))
         second = true[i] if best[i] != true[i] else (best[i] + 1) % 4
         status = "labelled" if labelled[i] else "known" if best[i] < 2 else "new"
         # The rest of the probability, but for a little.

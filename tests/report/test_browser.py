@@ -110,6 +110,11 @@ def test_names_that_are_scripts_stay_text(visit: Visit) -> None:
     image.scroll_into_view_if_needed()
     image.click()
     expect(visit.page.locator("dialog .file")).to_have_text(f"{SCRIPT}.jpg")
+    visit.page.keyboard.press("Escape")
+    names = "JSON.parse(document.getElementById('map-data').textContent)"
+    i = visit.page.evaluate(f"(d => d.names.findIndex(name => d.prefix + name === '{SCRIPT}.jpg'))({names})")
+    visit.page.mouse.move(*visit.point_of(i))
+    expect(visit.page.locator(".hover .file")).to_contain_text("<script>")
     assert visit.said == []
 
 

@@ -31,9 +31,9 @@ def bench(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The folder for runs, tables and figures.")] = None,
-    methods: Annotated[str, typer.Option(help="As simgcd,gcd [default: the study's].")] = "",
+    methods: Annotated[str, typer.Option(help="As simgcd,gcd; the study's own unless given.")] = "",
     seeds: Annotated[int, typer.Option(help="How many: seeds 0, 1, ...")] = 3,
-    epsilons: Annotated[str, typer.Option(help="As 1,2,4, for epsilon and k [default: the study's].")] = "",
+    epsilons: Annotated[str, typer.Option(help="As 1,2,4, for epsilon and k; the study's own unless given.")] = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say which runs there are and which are finished.")
     ] = False,

@@ -24,7 +24,7 @@ def discover(
     n_categories: Annotated[
         str | None,
         typer.Option(
-            help="Known and new categories together: a number, or auto to find it out [default: the truth's, if there is one, or auto]."
+            help="Known and new categories together: a number, or auto to find it out. Without it, the truth's if there is one, otherwise auto."
         ),
     ] = None,
     method: Annotated[str, typer.Option(help="newkind methods lists them.", rich_help_panel=VIEWS)] = "simgcd",

@@ -16,7 +16,9 @@ from newkind.run import Run
 __all__ = ["KNOWN", "LABELLED", "NEW", "STATUSES", "Story", "read_story"]
 
 STATUSES = ("labelled", "known", "new")
-LABELLED, KNOWN, NEW = range(3)
+LABELLED = 0
+KNOWN = 1
+NEW = 2
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

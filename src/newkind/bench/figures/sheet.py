@@ -52,6 +52,7 @@ STYLE: dict[str, Any] = {
     "errorbar.capsize": 2,
     "svg.hashsalt": "newkind",
 }
+FORMATS: dict[str, dict[str, Any]] = {"svg": {"metadata": {"Date": None}}, "png": {"dpi": 160}}
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def sheet(
         figure: Any = Figure(figsize=(width * n_columns, height * n_rows), layout="constrained")
         axes = figure.subplots(n_rows, n_columns, squeeze=False, subplot_kw={"projection": "polar"} if polar else None)
         yield Sheet(figure, [axis for line in axes for axis in line])
-        for suffix, more in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 160})):
+        for suffix, more in FORMATS.items():
             content = io.BytesIO()
             figure.savefig(content, format=suffix, facecolor="white", **more)
             paths.append(_write(path.with_name(f"{path.name}.{suffix}"), content.getvalue()))
