@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from newkind.errors import RunError
 from newkind.report.page import MARK, Album, _common_folder, _embed, anchors_of
 from newkind.report.story import read_story
-from newkind.report.writing import try_report, write_report
+from newkind.report.writing import PAGE_BYTES, PICTURE_BYTES, SHEET_BYTES, _picture_bytes, try_report, write_report
 from newkind.run import Run
 
 SCRIPT = "<script>alert(1)</script>"
@@ -220,3 +220,12 @@ def test_two_runs_side_by_side(make_run: MakeRun) -> None:
     assert "became right, became wrong" in shown
     assert "entropy weight" in shown
     assert {a["href"] for a in page.all("a")} <= {f"#{a['id']}" for _, a in page.tags if "id" in a}
+
+
+def test_the_budget_for_pictures_leaves_room_for_the_rest() -> None:
+    assert _picture_bytes(n_points=6000, n_pictures=2000) == PICTURE_BYTES
+    for points, pictures in ((50_000, 5000), (0, 0), (50_000, 100_000)):
+        budget = _picture_bytes(n_points=points, n_pictures=pictures)
+        assert 1_000_000 <= budget <= PICTURE_BYTES
+    large = _picture_bytes(n_points=50_000, n_pictures=5000)
+    assert large + SHEET_BYTES + 50_000 * 60 + 5000 * 700 <= PAGE_BYTES

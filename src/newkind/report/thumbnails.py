@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image, ImageOps
 from PIL import features as pillow
 
-from newkind.data.catalog import FileImages, Images
+from newkind.data.catalog import ArrayImages, FileImages, Images
 from newkind.data.decoding import PILLOW_ERRORS, open_checked, to_rgb
 from newkind.errors import BrokenImage
 
@@ -70,7 +70,9 @@ def data_uri(picture: Image.Image, *, quality: int = QUALITY) -> str:
 def fit_side(images: Images, indices: Sequence[int], n: int, *, budget: int, sides: Sequence[int], quality: int) -> int:
     """The largest side for which `n` thumbnails, judged by a sample of `indices`, take no more than `budget` bytes."""
     chosen = np.linspace(0, len(indices) - 1, min(N_SAMPLES, len(indices))).astype(int)
-    samples = [p for p in _in_parallel(lambda i: _try(images, indices[i], sides[0]), chosen.tolist()) if p is not None]
+    samples = [
+        p for p in _in_parallel(images, lambda i: _try(images, indices[i], sides[0]), chosen.tolist()) if p is not None
+    ]
     if not samples:
         return sides[0]
     for side in sides[:-1]:
@@ -96,7 +98,7 @@ def make_thumbnails(
 
     made: dict[int, str] = {}
     spent = 0
-    for line, uri in zip(wanted, _in_parallel(make, wanted), strict=True):
+    for line, uri in zip(wanted, _in_parallel(images, make, wanted), strict=True):
         advance(1)
         if uri is not None and spent + len(uri) <= budget:
             made[line] = uri
@@ -133,7 +135,7 @@ def make_sheets(
         rows = -(-len(lines) // sheets.columns)
         sheet = Image.new("RGB", (sheets.columns * side, rows * side), "white")
         slots = {}
-        tiles = _in_parallel(lambda line: _tile(images, place(line), side), lines)
+        tiles = _in_parallel(images, lambda line: _tile(images, place(line), side), lines)
         for position, (line, tile) in enumerate(zip(lines, tiles, strict=True)):
             advance(1)
             if tile is not None:
@@ -164,8 +166,11 @@ def _try(images: Images, index: int, side: int) -> Image.Image | None:
         return None
 
 
-def _in_parallel(make: Callable[[int], T], lines: Sequence[int]) -> Iterator[T]:
-    """In order, in slices, so that what is done ahead stays small. Pillow decodes without the interpreter's lock."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+def _in_parallel(images: Images, make: Callable[[int], T], lines: Sequence[int]) -> Iterator[T]:
+    """In order, in slices, so that what is done ahead stays small. Pillow decodes without the interpreter's lock.
+
+    A dataset of somebody else's may not bear several threads.
+    """
+    with ThreadPoolExecutor(os.cpu_count() if isinstance(images, FileImages | ArrayImages) else 1) as pool:
         for start in range(0, len(lines), 512):
             yield from pool.map(make, lines[start : start + 512])

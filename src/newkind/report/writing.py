@@ -30,8 +30,8 @@ from newkind.run import Run
 __all__ = ["try_report", "write_report"]
 
 Say = Callable[[str], None]
-PICTURE_BYTES, SHEET_BYTES = 9_000_000, 3_600_000
-"""What thumbnails and the map's tiny pictures may take up in the file, so that it stays under 15 MB."""
+PAGE_BYTES, PICTURE_BYTES, SHEET_BYTES = 14_500_000, 9_000_000, 3_600_000
+"""What the page, its thumbnails and the map's tiny pictures may take up, so that the file stays under 15 MB."""
 MAX_SHEET_PICTURES = 6_000
 MANY_DOUBTS = 36
 MANY_COPIES = 40
@@ -67,10 +67,17 @@ def write_report(
     return target
 
 
-def try_report(run: Run, *, say: Say = print, progress: bool = False, **options: object) -> Path | None:
+def try_report(
+    run: Run,
+    *,
+    collection: Collection | None = None,
+    seconds: dict[str, float] | None = None,
+    say: Say = print,
+    progress: bool = False,
+) -> Path | None:
     """As `write_report`, for the end of a run that must not be lost: whatever goes wrong becomes a sentence, and None."""
     try:
-        return write_report(run, say=say, progress=progress, **options)  # type: ignore[arg-type]
+        return write_report(run, collection=collection, seconds=seconds, say=say, progress=progress)
     except Exception as error:  # noqa: BLE001 - the run is finished and safe; only its picture is missing
         reason = str(error) or type(error).__name__
         say(f"The run is complete, but its report could not be made ({reason}). Try: newkind report {run.folder}")
@@ -200,11 +207,17 @@ def _pictures(pictures: Pictures, wanted: list[int], atlas: Atlas | None, *, pro
     on_map = [line for line in ([] if atlas is None else atlas.lines.tolist()) if place(line) >= 0]
     total = len(there) + min(len(set(on_map) - set(there)), MAX_SHEET_PICTURES)
     with progress_bar("Pictures", total, show=progress) as advance:
-        thumbnails = make_thumbnails(images, there, place, budget=PICTURE_BYTES, advance=advance)
+        budget = _picture_bytes(n_points=len(on_map), n_pictures=len(there))
+        thumbnails = make_thumbnails(images, there, place, budget=budget, advance=advance)
         others = [line for line in on_map if line not in thumbnails]
         chosen = np.linspace(0, len(others) - 1, min(len(others), MAX_SHEET_PICTURES)).astype(int)
         sheets = make_sheets(images, [others[i] for i in chosen], place, budget=SHEET_BYTES, advance=advance)
     return Album(thumbnails), sheets
+
+
+def _picture_bytes(*, n_points: int, n_pictures: int) -> int:
+    """What is left for thumbnails beside the map (a point with its name: about 60 bytes) and the markup around each picture."""
+    return max(min(PICTURE_BYTES, PAGE_BYTES - SHEET_BYTES - 60 * n_points - 700 * n_pictures), 1_000_000)
 
 
 def _size_bar(story: Story, chapter: Chapter) -> tuple[float, str, str]:

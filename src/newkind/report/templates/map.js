@@ -82,41 +82,71 @@
     return best;
   }
 
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const isDark = () => matchMedia("screen and (prefers-color-scheme: dark)").matches;
-  function colourOf(k) {
-    return "hsl(" + ((k * 137.508) % 360).toFixed(0) + " " + (k % 2 ? "62%" : "75%") + " " + (isDark() ? "66%" : "44%") + ")";
+  // Paper is white, whatever the screen is.
+  const PAPER = { "--card": "#ffffff", "--ink": "#1d2127", "--labelled": "#8b95a1", "--known": "#1c64bd", "--new": "#cf4a0c" };
+  let printing = false;
+  const colour = (name) => printing ? PAPER[name] : getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const isDark = () => !printing && matchMedia("(prefers-color-scheme: dark)").matches;
+  function rgbOf(hex) {
+    const value = parseInt(hex.slice(1), 16);
+    return [value >> 16, (value >> 8) & 255, value & 255];
+  }
+  // Hues that lie far apart for categories that follow each other.
+  function hueOf(k) {
+    const hue = (k * 137.508) / 30, light = isDark() ? 0.66 : 0.44;
+    const reach = (k % 2 ? 0.62 : 0.75) * Math.min(light, 1 - light);
+    return [0, 8, 4].map(function (n) {
+      const part = (n + hue) % 12;
+      return Math.round(255 * (light - reach * Math.max(-1, Math.min(part - 3, 9 - part, 1))));
+    });
   }
   const radius = () => Math.max(1.2, Math.min(4.5, 130 / Math.sqrt(data.n + 400))) * Math.min(2, Math.sqrt(view.scale));
 
-  function draw() {
-    const pen = canvas.getContext("2d");
-    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    pen.clearRect(0, 0, width, height);
-    const r = radius();
-    const names = ["--labelled", "--known", "--new"].map(colour);
-    pen.globalAlpha = data.n > 20000 ? 0.6 : 0.78;
-    for (let s = 0; s < 3; s++) {
-      if (!shown[s]) continue;
-      for (let k = 0; k < count; k++) {
-        pen.fillStyle = mode === "kind" ? names[s] : colourOf(k);
-        dots(pen, members.subarray(starts[k], starts[k + 1]), s, r);
+  // Around a dot's middle: which bytes of the picture it covers, and how much of each.
+  function stampOf(r, across) {
+    const reach = Math.ceil(r + 0.5), places = [], shares = [];
+    for (let y = -reach; y <= reach; y++) {
+      for (let x = -reach; x <= reach; x++) {
+        const share = Math.max(0, Math.min(1, r + 0.5 - Math.hypot(x, y)));
+        if (share > 0) { places.push(4 * (y * across + x)); shares.push(share * (data.n > 20000 ? 0.6 : 0.78)); }
       }
     }
-    pen.globalAlpha = 1;
+    return { reach: reach, places: Int32Array.from(places), shares: Float32Array.from(shares) };
+  }
+
+  // Straight into the pixels: 50,000 dots take a few milliseconds.
+  let picture = null;
+  function draw() {
+    const pen = canvas.getContext("2d");
+    if (!picture || picture.width !== canvas.width || picture.height !== canvas.height) {
+      picture = pen.createImageData(canvas.width, canvas.height);
+    }
+    const ground = rgbOf(colour("--card"));
+    new Uint32Array(picture.data.buffer).fill((255 << 24) | (ground[2] << 16) | (ground[1] << 8) | ground[0]);
+    const stamp = stampOf(radius() * ratio, canvas.width);
+    const kinds = ["--labelled", "--known", "--new"].map((name) => rgbOf(colour(name)));
+    const hues = mode === "kind" ? null : data.categories.map((_, k) => hueOf(k));
+    for (let s = 0; s < 3; s++) {
+      if (!shown[s]) continue;
+      for (let i = 0; i < data.n; i++) {
+        if (status[i] === s) dot(stamp, Math.round(screenX(i) * ratio), Math.round(screenY(i) * ratio), hues ? hues[category[i]] : kinds[s]);
+      }
+    }
+    pen.putImageData(picture, 0, 0);
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     if (withNames) write(pen);
   }
 
-  function dots(pen, own, s, r) {
-    const round = data.n <= 12000;
-    if (round) pen.beginPath();
-    for (const i of own) {
-      if (status[i] !== s) continue;
-      const x = screenX(i), y = screenY(i);
-      if (x < -5 || y < -5 || x > width + 5 || y > height + 5) continue;
-      if (round) { pen.moveTo(x + r, y); pen.arc(x, y, r, 0, 6.2832); } else pen.fillRect(x - r, y - r, 2 * r, 2 * r);
+  function dot(stamp, x, y, rgb) {
+    const across = picture.width, pixels = picture.data, reach = stamp.reach;
+    if (x < reach || y < reach || x >= across - reach || y >= picture.height - reach) return;
+    const middle = 4 * (y * across + x), red = rgb[0], green = rgb[1], blue = rgb[2];
+    for (let j = 0; j < stamp.places.length; j++) {
+      const at = middle + stamp.places[j], share = stamp.shares[j];
+      pixels[at] += (red - pixels[at]) * share;
+      pixels[at + 1] += (green - pixels[at + 1]) * share;
+      pixels[at + 2] += (blue - pixels[at + 2]) * share;
     }
-    if (round) pen.fill();
   }
 
   // Names of categories in their middles, the largest first, as far as they do not cover each other.
@@ -127,7 +157,9 @@
     pen.lineWidth = 4;
     pen.lineJoin = "round";
     const taken = [];
+    const ground = colour("--card"), ink = colour("--ink");
     for (const middle of middles) {
+      if (taken.length >= 40 * view.scale * view.scale) break; // more of them from nearer
       const info = data.categories[middle.k];
       if (!(info.new ? shown[2] : shown[1] || shown[0])) continue;
       const text = info.name.length > 24 ? info.name.slice(0, 23) + "…" : info.name;
@@ -137,9 +169,9 @@
       if (x < half || x > width - half || y < 10 || y > height - 10) continue;
       if (taken.some((t) => Math.abs(t.x - x) < t.half + half && Math.abs(t.y - y) < 17)) continue;
       taken.push({ x: x, y: y, half: half });
-      pen.strokeStyle = colour("--card");
+      pen.strokeStyle = ground;
       pen.strokeText(text, x, y);
-      pen.fillStyle = colour("--ink");
+      pen.fillStyle = ink;
       pen.fillText(text, x, y);
     }
   }
@@ -150,7 +182,7 @@
     pen.clearRect(0, 0, width, height);
     if (i < 0) return;
     const k = category[i], r = radius() + 0.8;
-    pen.fillStyle = mode === "kind" ? colour(data.categories[k].new ? "--new" : "--known") : colourOf(k);
+    pen.fillStyle = mode === "kind" ? colour(data.categories[k].new ? "--new" : "--known") : "rgb(" + hueOf(k).join(" ") + ")";
     pen.beginPath();
     for (const j of members.subarray(starts[k], starts[k + 1])) {
       if (!shown[status[j]]) continue;
@@ -301,8 +333,8 @@
   }
   document.querySelector("[data-names]").addEventListener("change", function (event) { withNames = event.target.checked; later(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", later);
-  window.addEventListener("beforeprint", function () { draw(); });
-  window.addEventListener("afterprint", later);
+  window.addEventListener("beforeprint", function () { printing = true; point(-1, false); draw(); });
+  window.addEventListener("afterprint", function () { printing = false; later(); });
   new ResizeObserver(fit).observe(frame);
   fit();
   canvas.locate = (i) => [screenX(i), screenY(i)]; // where point i is, for whoever wants to point at it
