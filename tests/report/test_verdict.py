@@ -19,6 +19,8 @@ def test_everything_adds_up(run: Run) -> None:
     assert verdict is not None
     assert verdict.accuracy["all"] == pytest.approx(1 - sum(e.share for e in verdict.errors))
     assert verdict.accuracy["all"] == pytest.approx(0.8)
+    assert story.scores is not None
+    assert (verdict.nmi, verdict.ari) == (story.scores["nmi"], story.scores["ari"])
     assert [panel.title for panel in verdict.distributions] == ["Old classes", "New classes"]
     assert [line.accuracy for line in verdict.classes] == sorted(line.accuracy for line in verdict.classes)
     c = verdict.confusion
@@ -81,3 +83,12 @@ def test_categories_without_a_class_stand_at_the_end(run: Run) -> None:
     assert verdict.confusion is not None
     assert verdict.confusion.columns[-1] == 4
     assert any(slip.matched is None and slip.number == 4 for slip in verdict.confusion.slips)
+
+
+def test_worse_than_chance_is_said_too(run: Run) -> None:
+    story = read_story(run)
+    assert story.scores is not None
+    story.scores["ari"] = -0.01
+    verdict = verdict_of(story, find_pictures(story))
+    assert verdict is not None
+    assert verdict.ari == -0.01

@@ -83,11 +83,11 @@ def _accuracy(scores: dict[str, Any] | None) -> dict[str, float] | None:
     return {key: value for key, value in numbers.items() if value is not None} or None
 
 
-def share(value: object) -> float | None:
-    """A number between 0 and 1; None for anything else that a file may hold."""
+def share(value: object, *, least: float = 0.0) -> float | None:
+    """A number between `least` and 1; None for anything else that a file may hold."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if 0 <= value <= 1 else None
+    return float(value) if least <= value <= 1 else None
 
 
 def _protocol(story: Story) -> str:

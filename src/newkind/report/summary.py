@@ -45,7 +45,9 @@ def summary_table(headline: Headline, *, blocks: str = "█▏") -> Table:
         table.add_row(Text(f"  {len(rest):,} more", style="not bold dim"), Text(f"{more:,}", style="dim"), "")
     doubt = f"; {h.n_doubtful:,} lie between two categories" if h.n_doubtful else ""
     table.add_row(
-        "How sure", _percent(h.confidence), f"on average; {_percent(h.sure)} of images at least {SURE:.0%} sure{doubt}"
+        "How sure",
+        _percent(h.confidence),
+        f"on average; {_percent(h.sure)} of images at least {_percent(SURE)} sure{doubt}",
     )
     if h.accuracy:
         parts = "  ".join(f"{name.capitalize()} {100 * value:.1f}" for name, value in h.accuracy.items())

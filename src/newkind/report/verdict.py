@@ -133,7 +133,7 @@ def _read(story: Story, pictures: Pictures, scores: dict[str, Any]) -> Verdict:
         accuracy=accuracy,
         errors=tuple(ErrorKind(name, meaning, float(scores["errors"][key])) for key, name, meaning in ERRORS),
         nmi=share(scores.get("nmi")),
-        ari=share(scores.get("ari")),
+        ari=share(scores.get("ari"), least=-1.0),
         classes=tuple(sorted(lines, key=lambda line: line.accuracy)),
         distributions=tuple(_distributions(scores["distribution"])),
         confusion=_confusion(story, pictures, accuracy.get("all")),

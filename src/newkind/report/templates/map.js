@@ -221,7 +221,8 @@
     link.textContent = "To the category";
     link.setAttribute("href", "#" + info.anchor);
     const x = screenX(i), y = screenY(i);
-    box.style.left = Math.max(6, Math.min(width - 182, x + (x > width - 200 ? -190 : 14))) + "px";
+    const own = box.offsetWidth;
+    box.style.left = Math.max(6, Math.min(width - own - 6, x > width - own - 24 ? x - own - 14 : x + 14)) + "px";
     box.style.top = Math.max(6, Math.min(height - box.offsetHeight - 6, y - 40)) + "px";
   }
 
