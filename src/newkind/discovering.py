@@ -259,14 +259,17 @@ def _train(
 ) -> None:
     def after_epoch(report: EpochReport) -> None:
         training = config.training
-        scores = None
-        if collection.truth is not None and (
-            report.epoch % training.evaluate_every == 0 or report.epoch == training.epochs
-        ):
-            scores = _score(collection, setting, _sort(setting, collection, training.seed)[0])
+        due = report.epoch % training.evaluate_every == 0 or report.epoch == training.epochs
+        predictions, scores = None, None
+        # Without truth only to count the categories in use; a method that clusters first is spared that.
+        if due and (collection.truth is not None or not setting.network.method.settles):
+            predictions = _sort(setting, collection, training.seed)[0]
+            scores = _score(collection, setting, predictions)
         if distributed.main_process():
             row: dict[str, Any] = {"epoch": report.epoch, **{f"loss/{k}": v for k, v in report.losses.items()}}
             row |= {"learning_rate": report.learning_rate, "seconds": round(report.seconds, 3)}
+            if predictions is not None:
+                row["active_prototypes"] = len(np.unique(predictions.best[setting.labels < 0]))
             if scores is not None:
                 row |= {f"accuracy/{k}": _plain(getattr(scores, k)) for k in ("all", "old", "new")}
             run.append_metrics(row)

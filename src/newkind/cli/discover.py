@@ -48,7 +48,7 @@ def discover(
     ] = False,
     precision: Annotated[str, typer.Option(help="auto, fp32 or bf16.", rich_help_panel=TRAIN)] = "auto",
     evaluate_every: Annotated[
-        int, typer.Option(help="Epochs between two scores, if truth is there.", rich_help_panel=TRAIN)
+        int, typer.Option(help="Epochs between two scores (or, without truth, counts).", rich_help_panel=TRAIN)
     ] = 10,
     seed: Annotated[int, typer.Option(rich_help_panel=TRAIN)] = 0,
     backbone: Annotated[
