@@ -107,6 +107,25 @@ def write_run(folder: Path, data: Path, *, n_each: int = 12, seed: int = 0, wron
     return run
 
 
+def write_many(folder: Path, *, n_known: int = 30, n_new: int = 30) -> Run:
+    """A run of many categories with long names without spaces, two images each; no pictures, no truth, unsure of everything."""
+    names = [f"{k:03d}.Rose_breasted_Long_tailed_Grosbeak_of_the_North" for k in range(n_known)]
+    names += [f"new-{k + 1:02d}" for k in range(n_new)]
+    run = Run.start(folder, fingerprint="many", overwrite=True)
+    run.write_config({"data": "/home/somebody/birds", "root": "/home/somebody/birds", "fingerprint": "many"})
+    run.write_json(
+        run.categories_file,
+        category_rows([Category(name, "known" if k < n_known else "new", k, 2, 0.4) for k, name in enumerate(names)]),
+    )
+    lines = [
+        Assignment(f"{name}/{i}_0001.jpg", name, "known" if k < n_known else "new", 0.4, names[k - 1], 0.35)
+        for k, name in enumerate(names)
+        for i in range(2)
+    ]
+    run.write_text(run.assignments_file, assignments_csv(lines))
+    return run
+
+
 def _read_rows(data: Path) -> list[tuple[str, str, str]]:
     lines = (data / "metadata.csv").read_text().splitlines()[1:]
     return [tuple(line.split(",")) for line in lines]  # type: ignore[misc]
@@ -132,5 +151,13 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run with its report, for all tests that only look at it."""
     folder = tmp_path_factory.mktemp("written")
     finished = write_run(folder / "run", folder / "data", n_each=30)
+    write_report(finished, say=lambda _: None)
+    return finished
+
+
+@pytest.fixture(scope="session")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of many categories, with its report."""
+    finished = write_many(tmp_path_factory.mktemp("many") / "run")
     write_report(finished, say=lambda _: None)
     return finished

@@ -189,6 +189,29 @@ def test_a_picture_can_be_looked_at_closer(visit: Visit) -> None:
     assert visit.page.url.endswith("#c-new-01")
 
 
+def test_a_category_is_found_by_its_name(browser: Browser, many: Run) -> None:
+    visit = Visit(browser, many.report_file.resolve(), viewport={"width": 1280, "height": 900})
+    field = visit.page.get_by_label("Go to a category")
+    for typed, anchor in (("new-17", "c-new-17"), ("012.rose", "c-012-rose"), ("nothing like it", "c-012-rose")):
+        field.fill(typed)
+        field.press("Enter")
+        assert f"#{anchor}" in visit.page.url
+        expect(visit.page.locator(".category:target h3")).to_be_in_viewport()
+        field.fill("")
+    expect(visit.page.locator('nav a[href="#known"]')).to_have_attribute("aria-current", "true")
+    assert visit.said == []
+    visit.context.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_many_long_names_stay_inside(browser: Browser, many: Run, width: int) -> None:
+    visit = Visit(browser, many.report_file.resolve(), viewport={"width": width, "height": 800})
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+    name = visit.page.locator("#known .index b").first
+    assert name.evaluate("e => e.getBoundingClientRect().right <= e.closest('a').getBoundingClientRect().right")
+    visit.context.close()
+
+
 class _Listener(BaseHTTPRequestHandler):
     """Remembers that somebody called."""
 

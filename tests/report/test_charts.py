@@ -1,6 +1,7 @@
 """Charts: round numbers that enclose the data, and nothing but numbers drawn."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from newkind.report.charts import bars, line_panel, nice_ticks, short_number
-from newkind.report.making import curves_of, estimate_panel, facts_of, flatten
+from newkind.report.making import curves_of, data_of, estimate_panel, facts_of, flatten, title_of
 from newkind.report.story import read_story
 from newkind.run import Run
 
@@ -39,6 +40,23 @@ def test_lines_lie_inside_and_end_where_they_should() -> None:
     (x1, y1), (x2, y2), _ = panel.curves[0].dots
     assert x1 < x2
     assert y1 < y2  # the larger value is higher up
+
+
+def test_a_count_starts_at_nothing_and_has_no_fractions() -> None:
+    for most, texts in ((200, ["0", "50", "100", "150", "200"]), (2, ["0", "1", "2"]), (1, ["0", "1"])):
+        panel = line_panel("t", {"a": [(1, most - 1), (2, most)]}, whole=True)
+        assert panel is not None
+        assert [tick.text for tick in panel.y_ticks] == texts
+
+
+@pytest.mark.parametrize("most", [0.9, 0.04, 0.01, 0.008, 0.0007])
+def test_small_percentages_are_told_apart(most: float) -> None:
+    panel = line_panel("t", {"a": [(1, 0.0), (2, most)]}, percent=True)
+    assert panel is not None
+    texts = [tick.text for tick in panel.y_ticks]
+    steps = [float(b.rstrip(" %")) - float(a.rstrip(" %")) for a, b in pairwise(texts)]
+    assert min(steps) > 0
+    assert max(steps) == pytest.approx(min(steps))  # nothing was rounded away
 
 
 def test_what_is_no_number_is_left_out() -> None:
@@ -86,8 +104,9 @@ def test_every_curve_of_the_metrics_is_drawn(run: Run) -> None:
     ]
     assert [curve.name for curve in panels[0].curves] == ["All", "Old"]  # there is no New that is a number
     assert [curve.last for curve in panels[0].curves] == ["90.0 %", "20.0 %"]
-    more = curves_of([{"epoch": 1, "active_prototypes": 9}, {"epoch": 2, "active_prototypes": 7}])
-    assert [panel.title for panel in more] == ["Active prototypes"]
+    more = curves_of([{"epoch": 1, "active_prototypes": 9, "loss/total": 1.0}, {"epoch": 2, "active_prototypes": 7}])
+    assert [panel.title for panel in more] == ["Active prototypes", "Loss, all parts together"]
+    assert more[0].curves[0].last == "7"
     assert curves_of([]) == []
     assert curves_of([{"loss/total": 3.0}]) == []  # no epoch
 
@@ -113,3 +132,37 @@ def test_facts_say_all_settings(run: Run) -> None:
     assert ("weights sha256", "ab12") in facts["Machine, versions, weights"]
     assert flatten({"a": {"b_c": True, "d": None}, "e": ""}) == [("a: b c", "yes")]
     assert flatten(["not", "a", "dict"]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("/home/somebody/weights.pth", "weights.pth"),
+        ("/weights.pth", "weights.pth"),
+        ("~/somebody/my weights.pth", "my weights.pth"),
+        ("../somebody/birds/", "birds/"),
+        ("C:\\Users\\somebody\\birds", "birds"),
+        ("model hub (timm/vit_small)", "model hub (timm/vit_small)"),
+        ("200 categories, as many as the truth has", "200 categories, as many as the truth has"),
+        ("/", "/"),
+    ],
+)
+def test_where_something_lay_is_not_told(text: str, shown: str) -> None:
+    assert flatten({"a": text}) == [("a", shown)]
+
+
+@pytest.mark.parametrize(
+    ("data", "root", "title", "told"),
+    [
+        ("cub in ../somebody/data", "/somebody/data/CUB_200_2011/images", "CUB-200-2011", "CUB-200-2011 (cub)"),
+        ("/somebody/birds/metadata.csv", "/somebody/birds", "birds", "birds/metadata.csv"),
+        ("/somebody/birds.csv", "/somebody", "somebody", "birds.csv"),
+        ("/somebody/birds", "/somebody/birds", "birds", "birds"),
+        ("features", None, "features", "features"),
+        (None, None, "Newkind", ""),
+    ],
+)
+def test_the_datas_name(run: Run, data: str | None, root: str | None, title: str, told: str) -> None:
+    story = replace(read_story(run), config={"data": data, "root": root})
+    assert title_of(story) == title
+    assert data_of(story) == told

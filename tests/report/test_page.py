@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from newkind.errors import RunError
-from newkind.report.page import MARK, Album, _common_folder, _embed, anchors_of
+from newkind.report.page import MARK, Album, _breaks, _common_folder, _embed, anchors_of
 from newkind.report.story import read_story
 from newkind.report.writing import PAGE_BYTES, PICTURE_BYTES, SHEET_BYTES, _picture_bytes, try_report, write_report
 from newkind.run import Run
@@ -205,11 +205,39 @@ def test_runs_that_lack_something_have_a_report_too(make_run: MakeRun, tmp_path:
     said: list[str] = []
     page = Page(write_report(bare, say=said.append).read_text())
     assert "not to be found" in said[0]
+    assert str(tmp_path / "data") in said[0]
     assert not any((a.get("src") or "").startswith("data:") for a in page.all("img"))
     shown = "".join(page.texts)
     assert "kept no features" in shown
     assert "How right it is" not in shown
     assert len(page.all("script")) == 1
+
+
+def test_where_things_lay_is_nobodys_business(written: Run, make_run: MakeRun, many: Run) -> None:
+    """Neither with its images there, nor without them, nor beside another run."""
+    first, second = make_run("a"), make_run("b", seed=1)
+    for run, text in (
+        (written, written.report_file.read_text()),
+        (first, write_report(first, compare=second, say=quiet).read_text()),
+    ):
+        assert str(run.folder.parent) not in text
+        assert "data/metadata.csv" in text
+    assert "/home/somebody" not in many.report_file.read_text()
+
+
+def test_long_names_may_be_broken_and_stay_whole(many: Run) -> None:
+    page = Page(many.report_file.read_text())
+    name = "007.Rose_breasted_Long_tailed_Grosbeak_of_the_North"
+    assert len(page.all("wbr")) > 100
+    shown = "".join(page.texts)
+    assert shown.count(name) >= 3  # index, chapter, a neighbour
+    assert "new-01 holds the most images" in shown
+    assert _breaks("a_<b>/c.d 3.5") == "a_&lt;b&gt;/<wbr>c.<wbr>d 3.<wbr>5"
+
+
+def test_nobody_is_told_that_none_is_sure(many: Run, written: Run) -> None:
+    assert "half of the images at least 40\u00a0%" in many.report_file.read_text()
+    assert "of images at least 80\u00a0%" in written.report_file.read_text()
 
 
 def test_two_runs_side_by_side(make_run: MakeRun) -> None:

@@ -39,6 +39,12 @@ def test_many_categories_and_no_truth(run: Run) -> None:
     assert len(text.splitlines()) == 13
 
 
+def test_a_run_that_is_sure_of_nothing(run: Run) -> None:
+    text = printed(summary_table(replace(headline_of(read_story(run)), sure=0.0, median=0.57)))
+    assert "half of the images at least 57 % sure" in text
+    assert "0 % of images" not in text
+
+
 def test_nothing_new(run: Run) -> None:
     h = headline_of(read_story(run))
     assert "New categories" in printed(summary_table(replace(h, largest=(), n_new=0, n_into_new=0)))

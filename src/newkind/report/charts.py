@@ -70,10 +70,14 @@ def line_panel(
     x_name: str = "epoch",
     y_range: tuple[float, float] | None = None,
     percent: bool = False,
+    whole: bool = False,
     band: tuple[float, float] | None = None,
     mark: float | None = None,
 ) -> Panel | None:
-    """Lines through points (x, y); points that are not numbers are left out. None if nothing is left."""
+    """Lines through points (x, y); points that are not numbers are left out. None if nothing is left.
+
+    `whole`: a count, drawn from 0 on.
+    """
     clean = {
         name: [(float(x), float(y)) for x, y in points if _is_number(x) and _is_number(y)]
         for name, points in series.items()
@@ -83,7 +87,9 @@ def line_panel(
         return None
     xs = [x for points in clean.values() for x, _ in points]
     ys = [y for points in clean.values() for _, y in points]
-    y_values = nice_ticks(*(y_range or (min(ys), max(ys))), 4)
+    y_values = nice_ticks(*(y_range or (0.0 if whole else min(ys), max(ys))), 4)
+    if whole:
+        y_values = [y for y in y_values if y == int(y)]
     low, high = (min(y_values[0], min(ys)), max(y_values[-1], max(ys)))
     first, last = min(xs), max(xs)
 
@@ -97,6 +103,9 @@ def line_panel(
     def text(y: float) -> str:
         return f"{100 * y:.1f} %" if percent else short_number(y)
 
+    # As many as no tick needs more than.
+    digits = next((n for n in range(4) if all(abs(round(100 * y, n) - 100 * y) < 1e-9 for y in y_values)), 4)
+
     curves = []
     for name, points in clean.items():
         places = [(at_x(x), at_y(y)) for x, y in points]
@@ -107,7 +116,7 @@ def line_panel(
         title=title,
         curves=tuple(curves),
         x_ticks=tuple(Tick(at_x(x), short_number(x)) for x in within),
-        y_ticks=tuple(Tick(at_y(y), f"{100 * y:.0f} %" if percent else short_number(y)) for y in y_values),
+        y_ticks=tuple(Tick(at_y(y), f"{100 * y:.{digits}f} %" if percent else short_number(y)) for y in y_values),
         x_name=x_name,
         band=None if band is None else (at_x(min(max(band[0], first), last)), at_x(min(max(band[1], first), last))),
         mark=None if mark is None else at_x(min(max(mark, first), last)),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from newkind.report.headline import Headline, headline_of
-from newkind.report.making import flatten
+from newkind.report.making import data_of, flatten
 from newkind.report.pictures import Pictures
 from newkind.report.story import Story
 
@@ -171,8 +171,8 @@ def _class_of_categories(story: Story, pictures: Pictures) -> NDArray[np.int64] 
 
 
 def _differences(story: Story, other: Story) -> tuple[tuple[str, str, str], ...]:
-    ours = dict(flatten({"data": story.config.get("data"), **story.settings}))
-    theirs = dict(flatten({"data": other.config.get("data"), **other.settings}))
+    ours = dict(flatten({"data": data_of(story), **story.settings}))
+    theirs = dict(flatten({"data": data_of(other), **other.settings}))
     return tuple(
         (key, ours.get(key, "–"), theirs.get(key, "–"))
         for key in dict.fromkeys([*ours, *theirs])

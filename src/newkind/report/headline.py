@@ -35,6 +35,8 @@ class Headline:
     """Categories that unlabelled images were sorted into."""
     confidence: float
     """Mean over unlabelled images."""
+    median: float
+    """Half of the unlabelled images have at least this confidence."""
     sure: float
     """Share of unlabelled images with a confidence of at least SURE."""
     n_doubtful: int
@@ -67,6 +69,7 @@ def headline_of(story: Story) -> Headline:
         n_prototypes=len(story.categories),
         n_active=len(used),
         confidence=float(free.mean()) if free.size else 0.0,
+        median=float(np.median(free)) if free.size else 0.0,
         sure=float((free >= SURE).mean()) if free.size else 0.0,
         n_doubtful=n_between(story),
         accuracy=_accuracy(story.scores),

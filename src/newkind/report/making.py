@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import PurePath
 from typing import Any
 
+from newkind.data.benchmarks import BENCHMARKS
 from newkind.data.names import printable
 from newkind.progress import duration
 from newkind.report.charts import Panel, line_panel
+from newkind.report.pictures import benchmark_of
 from newkind.report.story import Story
 
-__all__ = ["Facts", "curves_of", "estimate_panel", "facts_of", "flatten"]
+__all__ = ["Facts", "curves_of", "data_of", "estimate_panel", "facts_of", "flatten", "title_of"]
 
 Facts = list[tuple[str, list[tuple[str, str]]]]
 """Groups of names and values."""
+ACTIVE = "active_prototypes"
+"""Categories that unlabelled images are sorted into."""
 PARTS = {
     "loss/total": "Loss, all parts together",
     "loss/infonce": "Contrastive loss (InfoNCE)",
@@ -21,8 +27,11 @@ PARTS = {
     "loss/entropy": "Entropy term",
     "loss/supervised": "Supervised loss (labelled images)",
     "learning_rate": "Learning rate",
+    ACTIVE: "Active prototypes",
 }
 ACCURACY = ("accuracy/all", "accuracy/old", "accuracy/new")
+PLACE = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[\\/](?:.*[\\/])?(?=[^\\/])", re.DOTALL)
+"""The folders of a path."""
 
 
 def curves_of(metrics: list[dict[str, Any]]) -> list[Panel]:
@@ -34,11 +43,11 @@ def curves_of(metrics: list[dict[str, Any]]) -> list[Panel]:
                 series.setdefault(key, []).append((row.get("epoch"), value))
     scores = {key.partition("/")[2].capitalize(): series.pop(key) for key in ACCURACY if key in series}
     panels = [line_panel("Accuracy", scores, percent=True)] if scores else []
-    order = sorted(series, key=lambda key: (key == "learning_rate", key != "loss/total"))
+    order = sorted(series, key=lambda key: (key == "learning_rate", key != ACTIVE, key != "loss/total"))
     for key in order:
         group, _, name = key.rpartition("/")
         title = PARTS.get(key, f"{group.capitalize()}: {name}" if group else name.replace("_", " ").capitalize())
-        panels.append(line_panel(title, {name.replace("_", " "): series[key]}))
+        panels.append(line_panel(title, {name.replace("_", " "): series[key]}, whole=key == ACTIVE))
     return [panel for panel in panels if panel is not None]
 
 
@@ -73,7 +82,7 @@ def facts_of(story: Story, *, seconds: dict[str, float] | None = None) -> Facts:
     if lengths:
         spent.setdefault("training", float(sum(lengths)))
     run = {
-        "data": story.config.get("data"),
+        "data": data_of(story),
         "images": len(story),
         **settings,
         **{f"time: {name}": duration(value) for name, value in spent.items()},
@@ -85,6 +94,24 @@ def facts_of(story: Story, *, seconds: dict[str, float] | None = None) -> Facts:
         for title, values in (("Run", run), ("Machine, versions, weights", story.environment), *groups.items())
         if (rows := flatten(values))
     ]
+
+
+def title_of(story: Story) -> str:
+    """The data's name, as a person would say it."""
+    root, origin = story.config.get("root"), str(story.config.get("data") or "")
+    if found := benchmark_of(origin):
+        return BENCHMARKS[found[0]].title
+    return PurePath(str(root) if root else origin).name or origin or "Newkind"
+
+
+def data_of(story: Story) -> str:
+    """What was sorted, without where it lay."""
+    origin = str(story.config.get("data") or "")
+    if found := benchmark_of(origin):
+        return f"{BENCHMARKS[found[0]].title} ({found[0]})"
+    path = PurePath(origin)
+    # A table of the usual name says nothing by itself.
+    return f"{path.parent.name}/{path.name}" if path.stem == "metadata" and path.parent.name else _unplaced(origin)
 
 
 def flatten(values: Any) -> list[tuple[str, str]]:
@@ -104,4 +131,9 @@ def _text(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
-    return printable(f"{value:g}" if isinstance(value, float) else str(value))
+    return printable(f"{value:g}" if isinstance(value, float) else _unplaced(str(value)))
+
+
+def _unplaced(text: str) -> str:
+    """A path's last part: a report is mailed, and folders tell of people and machines. Other texts stay as they are."""
+    return PLACE.sub("", text, count=1) if PLACE.match(text) else text

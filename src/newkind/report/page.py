@@ -112,7 +112,13 @@ def render(story: Story, album: Album, anchors: list[str], **parts: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"count": _count, "percent": _percent, "shown": printable, "embed": _embed}
+    environment.filters |= {
+        "count": _count,
+        "percent": _percent,
+        "shown": printable,
+        "breaks": _breaks,
+        "embed": _embed,
+    }
 
     def caption(line: int) -> Caption:
         first, second = story.categories[story.category[line]], story.categories[story.second[line]]
@@ -162,6 +168,11 @@ def _embed(value: Any) -> Markup:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # noqa: S704 - escaped in the lines above
+
+
+def _breaks(text: str) -> Markup:
+    """Escaped, and a line may end after a _, a slash or a dot: 054.Rose_breasted_Grosbeak has no spaces."""
+    return Markup("<wbr>").join(re.split(r"(?<=[_/.])(?=\w)", text))
 
 
 def _base64(values: NDArray[Any]) -> str:

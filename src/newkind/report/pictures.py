@@ -42,6 +42,8 @@ class Pictures:
     """Files of the data that the run could not use."""
     note: str
     """Why pictures are missing, and what to do; empty if none are."""
+    missing_from: str = ""
+    """Where they were looked for: for whoever makes the report, not for whoever gets it."""
 
 
 def find_pictures(story: Story, *, collection: Collection | None = None, data: Path | None = None) -> Pictures:
@@ -59,7 +61,6 @@ def find_pictures(story: Story, *, collection: Collection | None = None, data: P
             break
     root = data or story.config.get("root")
     place = np.full(len(story), -1, dtype=np.int64)
-    where = f" in {root}" if root else ""
     missing = Pictures(
         images=None,
         place=place,
@@ -67,7 +68,8 @@ def find_pictures(story: Story, *, collection: Collection | None = None, data: P
         class_names=(),
         n_old=0,
         set_aside=(),
-        note=f"The run's images are not to be found{where}. With --data FOLDER, newkind report looks elsewhere.",
+        note="The run's images are not to be found. With --data FOLDER, newkind report looks elsewhere.",
+        missing_from=str(root) if root else "",
     )
     if best is not None and (best.place >= 0).any():
         if best.images is None or _any_there(best):

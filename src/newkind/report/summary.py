@@ -43,11 +43,16 @@ def summary_table(headline: Headline, *, blocks: str = "█▏") -> Table:
     if rest:
         more = sum(n for _, n, _ in rest)
         table.add_row(Text(f"  {len(rest):,} more", style="not bold dim"), Text(f"{more:,}", style="dim"), "")
+    sure = (
+        f"{_percent(h.sure)} of images at least {_percent(SURE)} sure"
+        if h.sure >= 0.005
+        else f"half of the images at least {_percent(h.median)} sure"
+    )
     doubt = f"; {h.n_doubtful:,} lie between two categories" if h.n_doubtful else ""
     table.add_row(
         "How sure",
         _percent(h.confidence),
-        f"on average; {_percent(h.sure)} of images at least {_percent(SURE)} sure{doubt}",
+        f"on average; {sure}{doubt}",
     )
     if h.accuracy:
         parts = "  ".join(f"{name.capitalize()} {100 * value:.1f}" for name, value in h.accuracy.items())

@@ -80,6 +80,8 @@ class Confusion:
     n_old: int
     columns: tuple[int, ...]
     """Categories, each in the place of its class; those that stand for none at the end."""
+    n_old_columns: int
+    """So many of them stand for Old classes."""
     cells: tuple[Cell, ...]
     slips: tuple[Slip, ...]
 
@@ -176,6 +178,7 @@ def _confusion(story: Story, pictures: Pictures, expected: float | None) -> Conf
         rows=tuple(names[int(i)] for i in rows),
         n_old=int(matching.is_old.sum()),
         columns=tuple(int(matching.clusters[j]) for j in columns),
+        n_old_columns=int((own[matching.is_old[rows]] >= 0).sum()),
         cells=tuple(
             Cell(int(i), int(j), int(counts[i, j]), float(shares[i, j]), bool(own[i] == columns[j])) for i, j in found
         ),

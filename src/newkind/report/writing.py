@@ -19,7 +19,7 @@ from newkind.report.comparing import Comparison, compare_runs
 from newkind.report.doubts import Copies, find_copies, lines_between, mislabelled_lines
 from newkind.report.gallery import Chapter, amounts_for, chapters_of
 from newkind.report.headline import SURE, headline_of
-from newkind.report.making import curves_of, estimate_panel, facts_of
+from newkind.report.making import curves_of, estimate_panel, facts_of, title_of
 from newkind.report.page import MARK, Album, anchors_of, map_data, render
 from newkind.report.pictures import Pictures, find_pictures
 from newkind.report.story import Story, read_story
@@ -60,7 +60,7 @@ def write_report(
     other = None if compare is None else read_story(compare)
     pictures = find_pictures(story, collection=collection, data=data)
     if pictures.note:
-        say(pictures.note)
+        say(f"{pictures.note} Looked in {pictures.missing_from}." if pictures.missing_from else pictures.note)
     text = _tell(story, pictures, other, seconds=seconds, say=say, progress=progress)
     _check_target(target)  # nobody has put something there meanwhile
     run.write_text(target, text)
@@ -132,7 +132,7 @@ def _tell(
         story,
         album,
         anchors,
-        title=_title(story),
+        title=title_of(story),
         headline=headline_of(story),
         sure_from=SURE,
         chapters=chapters,
@@ -223,10 +223,3 @@ def _picture_bytes(*, n_points: int, n_pictures: int) -> int:
 def _size_bar(story: Story, chapter: Chapter) -> tuple[float, str, str]:
     category = story.categories[chapter.number]
     return float(chapter.n_sorted), category.status, f"{category.name}: {chapter.n_sorted:,}"
-
-
-def _title(story: Story) -> str:
-    """The data's name, as a person would say it."""
-    root, origin = story.config.get("root"), str(story.config.get("data") or "")
-    path = Path(str(root)) if root else Path(origin)
-    return path.name or origin or "Newkind"

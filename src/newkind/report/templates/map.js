@@ -156,10 +156,10 @@
     pen.textBaseline = "middle";
     pen.lineWidth = 4;
     pen.lineJoin = "round";
-    const taken = [];
+    const taken = [], most = Math.max(10, Math.min(40, (width * height) / 16000));
     const ground = colour("--card"), ink = colour("--ink");
     for (const middle of middles) {
-      if (taken.length >= 40 * view.scale * view.scale) break; // more of them from nearer
+      if (taken.length >= most * view.scale * view.scale) break; // more of them from nearer
       const info = data.categories[middle.k];
       if (!(info.new ? shown[2] : shown[1] || shown[0])) continue;
       const text = info.name.length > 24 ? info.name.slice(0, 23) + "…" : info.name;

@@ -32,6 +32,41 @@
     });
   }
 
+  // A name that was picked leads to its category at once; Enter takes the first that holds what was typed.
+  const jump = document.querySelector(".goto input");
+  if (jump) {
+    const options = [...document.querySelectorAll("#categories option")];
+    const go = function (found) {
+      if (!found) return;
+      location.hash = found.dataset.anchor;
+      jump.value = "";
+      jump.blur();
+    };
+    const holds = (text, wanted) => text.toLowerCase().includes(wanted);
+    jump.addEventListener("input", function (event) {
+      // Typing has an inputType of its own; what comes from the list replaces the text.
+      if (!event.inputType || event.inputType === "insertReplacementText") go(options.find((option) => option.value === jump.value));
+    });
+    jump.addEventListener("keydown", function (event) {
+      const wanted = jump.value.trim().toLowerCase();
+      if (event.key !== "Enter" || !wanted) return;
+      go(options.find((option) => option.value.toLowerCase() === wanted) || options.find((option) => holds(option.value, wanted)) ||
+        options.find((option) => holds(option.textContent, wanted)));
+    });
+  }
+
+  // Where in the page one is.
+  const links = new Map([...document.querySelectorAll("nav a")].map((link) => [link.getAttribute("href").slice(1), link]));
+  const visible = new Set();
+  const watch = new IntersectionObserver(function (changes) {
+    for (const change of changes) change.isIntersecting ? visible.add(change.target) : visible.delete(change.target);
+    for (const link of links.values()) link.removeAttribute("aria-current");
+    const here = [...document.querySelectorAll("main > section")].find((section) => visible.has(section));
+    const link = here && links.get(here.id);
+    if (link) link.setAttribute("aria-current", "true");
+  }, { rootMargin: "-20% 0px -60% 0px" });
+  for (const section of document.querySelectorAll("main > section")) watch.observe(section);
+
   window.addEventListener("beforeprint", function () {
     for (const details of document.querySelectorAll("details")) details.open = true;
   });
