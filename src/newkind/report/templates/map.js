@@ -47,7 +47,11 @@
     if (!own.length) continue;
     const xs = Array.from(own, (i) => points[2 * i]).sort((a, b) => a - b);
     const ys = Array.from(own, (i) => points[2 * i + 1]).sort((a, b) => a - b);
-    middles.push({ k: k, x: xs[xs.length >> 1], y: ys[ys.length >> 1], n: own.length });
+    // The member nearest to the medians: a name never stands where none of its category lies.
+    const x = xs[xs.length >> 1], y = ys[ys.length >> 1];
+    const far = (i) => (points[2 * i] - x) ** 2 + (points[2 * i + 1] - y) ** 2;
+    const best = own.reduce((a, b) => (far(b) < far(a) ? b : a));
+    middles.push({ k: k, x: points[2 * best], y: points[2 * best + 1], n: own.length });
   }
   middles.sort((a, b) => b.n - a.n);
 

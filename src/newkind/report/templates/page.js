@@ -63,7 +63,10 @@
     for (const link of links.values()) link.removeAttribute("aria-current");
     const here = [...document.querySelectorAll("main > section")].find((section) => visible.has(section));
     const link = here && links.get(here.id);
-    if (link) link.setAttribute("aria-current", "true");
+    if (!link) return;
+    link.setAttribute("aria-current", "true");
+    const bar = link.parentElement; // on a phone it is wider than the screen
+    bar.scrollLeft = link.offsetLeft + link.offsetWidth / 2 - bar.clientWidth / 2;
   }, { rootMargin: "-20% 0px -60% 0px" });
   for (const section of document.querySelectorAll("main > section")) watch.observe(section);
 
