@@ -40,7 +40,7 @@ def batch() -> Batch:
 
 def network_of(tuned: TunedBlocks) -> tuple[Network, torch.optim.SGD]:
     network = Network(tuned, SimGCD(tuned.dim, simgcd_recipe("release", n_categories=K)))
-    return network, build_sgd([network], learning_rate=1e-4, momentum=0.9, weight_decay=5e-5)
+    return network, build_sgd([(network, 1.0)], learning_rate=1e-4, momentum=0.9, weight_decay=5e-5)
 
 
 def plain_step(model: Any) -> float:

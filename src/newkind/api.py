@@ -58,9 +58,10 @@ def discover(
     *,
     method: str = "simgcd",
     n_categories: int | Literal["auto"] | None = None,
-    recipe: str = "release",
+    recipe: str | None = None,
     settings: dict[str, Any] | None = None,
     online: bool = False,
+    exactly: bool = False,
     overwrite: bool = False,
     trunk: TrunkConfig | None = None,
     training: TrainingConfig | None = None,
@@ -82,6 +83,7 @@ def discover(
         settings=settings,
         benchmark="" if isinstance(data, Collection) else os.fspath(data).partition(":")[0],
         online=online,
+        exactly=exactly,
     )
     outcome = run_discovery(collection, Path(out), config, say=say, overwrite=overwrite)
     if report and outcome is not None:

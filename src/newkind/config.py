@@ -13,7 +13,15 @@ from newkind.methods.method import MethodConfig
 from newkind.methods.registry import method_config
 from newkind.training.engine import TrainingConfig
 
-__all__ = ["DiscoverConfig", "configure", "from_json", "read_n_categories", "read_settings", "to_json"]
+__all__ = [
+    "DiscoverConfig",
+    "configure",
+    "default_recipe",
+    "from_json",
+    "read_n_categories",
+    "read_settings",
+    "to_json",
+]
 
 T = TypeVar("T")
 
@@ -32,6 +40,8 @@ class DiscoverConfig:
     """Fresh views every epoch instead of the token cache."""
     auto_k: bool = False
     """The number of categories is found out from the features before training, and the method's own is only a guess."""
+    k_is_room: bool = False
+    """The number of categories is the most there may be: if it is far more than the features can tell apart, fewer are taken."""
     known_k: str = ""
     """Where the number of categories came from, in words."""
 
@@ -43,12 +53,17 @@ def configure(
     trunk: TrunkConfig,
     method: str = "simgcd",
     n_categories: int | Literal["auto"] | None = None,
-    recipe: str = "release",
+    recipe: str | None = None,
     settings: dict[str, Any] | None = None,
     benchmark: str = "",
     online: bool = False,
+    exactly: bool = False,
 ) -> DiscoverConfig:
-    """Fills in what was not asked for: K (the truth's, or found out from the features) and epsilon (the benchmark's, or 1)."""
+    """Fills in what was not asked for: K (the truth's, or found out from the features), epsilon (the benchmark's, or 1), the recipe.
+
+    exactly: n_categories is the number itself also under the recipe `modern`, which takes it for the most there may be.
+    """
+    recipe = recipe or default_recipe(method, trunk.backbone)
     known = collection.catalog.n_known_classes
     auto_k = n_categories == "auto" or (n_categories is None and collection.truth is None)
     if auto_k:
@@ -66,8 +81,14 @@ def configure(
         recipe=recipe,
         online=online,
         auto_k=auto_k,
+        k_is_room=recipe == "modern" and n_categories is not None and not auto_k and not exactly,
         known_k=why,
     )
+
+
+def default_recipe(method: str, backbone: str) -> str:
+    """SimGCD's `modern`, except on the backbones that the published recipe was made for (DINO v1)."""
+    return "modern" if method == "simgcd" and not backbone.endswith(".dino") else "release"
 
 
 def read_n_categories(text: str | None) -> int | Literal["auto"] | None:

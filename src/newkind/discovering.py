@@ -22,7 +22,7 @@ from newkind.backbone.cache import TokenCache
 from newkind.backbone.online import OnlineTokens
 from newkind.backbone.preparing import Prepared, choose_device, prepare_cache, prepare_trunk
 from newkind.backbone.ready import ReadyFeatures
-from newkind.clustering.number import estimate_n_categories
+from newkind.clustering.number import Estimate, estimate_n_categories, median_estimate
 from newkind.config import DiscoverConfig, to_json
 from newkind.data.catalog import Collection, Features, FileImages, find_obstacles
 from newkind.discovery import assignments_csv, assignments_of, category_rows, name_categories
@@ -30,6 +30,7 @@ from newkind.errors import ConfigError, DataError, RunError
 from newkind.estimating import load_estimate, save_estimate
 from newkind.evaluation import Accuracy, accuracy, evaluate
 from newkind.merging import plan_merging
+from newkind.methods.method import Method
 from newkind.methods.registry import build_method
 from newkind.model import save_model
 from newkind.run import Run
@@ -41,6 +42,9 @@ from newkind.training.network import Network
 __all__ = ["Outcome", "discover"]
 
 Say = Callable[[str], None]
+
+ROOM = 1.25
+"""A number of categories that was asked for is not believed if it is above this many times the most that is to be expected."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,7 @@ def discover(
         if distributed.main_process():
             _open_run(run, collection, config, setting, fingerprint, say)
         distributed.barrier()
-        if config.auto_k:
+        if config.auto_k or config.k_is_room:
             config = _choose_k(run, collection, config, setting, say)
             setting.network = _new_network(prepared, dim, config)
         _train(run, collection, config, setting, fingerprint, on_epoch)
@@ -234,19 +238,45 @@ def _open_run(
 
 def _choose_k(run: Run, collection: Collection, config: DiscoverConfig, setting: _Setting, say: Say) -> DiscoverConfig:
     """How many categories: found out once for a run, from the features of the backbone as it came."""
-    features = image_features(setting.network.to(setting.device), setting.source, setting.images, device=setting.device)
+    views = _views_of_images(setting, config.training.seed)
     k = torch.zeros(1, dtype=torch.int64)
     if distributed.main_process():
         estimate = load_estimate(run)
         if estimate is None:
-            estimate = estimate_n_categories(
-                features, setting.labels, n_known=collection.catalog.n_known_classes, seed=config.training.seed
-            )
+            known, seed = collection.catalog.n_known_classes, config.training.seed
+            found = [estimate_n_categories(view, setting.labels, n_known=known, seed=seed) for view in views]
+            estimate = median_estimate(found)
             save_estimate(run, estimate)
         say(estimate.sentence())
-        k.fill_(estimate.generous() if setting.network.method.merges else estimate.n_categories)
+        k.fill_(_number_of_prototypes(estimate, config, setting.network.method, say))
     chosen = int(distributed.broadcast(k))
     return replace(config, method=replace(config.method, n_categories=chosen))
+
+
+def _views_of_images(setting: _Setting, seed: int) -> list[torch.Tensor]:
+    """Features (n, d) of the evaluation view, and of as many random views as the method looks at."""
+    network, device = setting.network.to(setting.device), setting.device
+    found = [image_features(network, setting.source, setting.images, device=device)]
+    if isinstance(setting.source, ReadyFeatures):
+        return found
+    for look in range(network.method.n_looks):
+        both = image_features(network, setting.source, setting.images, device=device, n_looks=1, seed=seed + look)
+        found.append(2 * both - found[0])  # it is the mean with the evaluation view
+    return found
+
+
+def _number_of_prototypes(estimate: Estimate, config: DiscoverConfig, method: Method, say: Say) -> int:
+    asked = config.method.n_categories
+    if config.auto_k:
+        # A method that starts at random leaves unused what it does not need; one that starts from clusters splits them.
+        return estimate.generous() if method.merges and not method.starts else estimate.n_categories
+    if estimate.way == "guess" or asked <= ROOM * estimate.high:
+        return asked
+    say(
+        f"{asked} categories are far more than these images seem to have: {estimate.n_categories} are looked for "
+        f"(--exactly insists on {asked})."
+    )
+    return estimate.n_categories
 
 
 def _train(
@@ -263,7 +293,7 @@ def _train(
         predictions, scores = None, None
         # Without truth only to count the categories in use; a method that clusters first is spared that.
         if due and (collection.truth is not None or not setting.network.method.settles):
-            predictions = _sort(setting, collection, training.seed)[0]
+            predictions = _sort(setting, collection, training.seed, in_passing=True)[0]
             scores = _score(collection, setting, predictions)
         if distributed.main_process():
             row: dict[str, Any] = {"epoch": report.epoch, **{f"loss/{k}": v for k, v in report.losses.items()}}
@@ -300,14 +330,24 @@ def _plain(value: float) -> float | None:
     return None if np.isnan(value) else round(value, 6)
 
 
-def _sort(setting: _Setting, collection: Collection, seed: int) -> tuple[Predictions, torch.Tensor]:
-    """What the network says of each image, and their features (n, d); a method that clusters does so first."""
+def _sort(
+    setting: _Setting, collection: Collection, seed: int, *, in_passing: bool = False
+) -> tuple[Predictions, torch.Tensor]:
+    """What the network says of each image, and their features (n, d); a method that clusters does so first.
+
+    in_passing: training goes on afterwards, so what the method settles on is not kept.
+    """
     network, device, n_known = setting.network, setting.device, collection.catalog.n_known_classes
     features = image_features(network, setting.source, setting.images, device=device)
     if network.method.settles:
+        if in_passing:
+            network = Network(network.tuned, copy.deepcopy(network.method), with_teacher=False)
+        seen = features
+        if looks := network.method.n_looks:
+            seen = image_features(network, setting.source, setting.images, device=device, n_looks=looks, seed=seed)
         if distributed.main_process():
             labels = torch.as_tensor(setting.labels.astype(np.int64))
-            network.method.settle(features, labels, n_known=n_known, seed=seed)
+            network.method.settle(seen, labels, n_known=n_known, seed=seed)
         distributed.broadcast_parameters(network.method)
     return predict_features(network, features, labels=setting.labels, n_known=n_known, device=device), features
 

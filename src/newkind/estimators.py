@@ -40,7 +40,7 @@ class SimGCD(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[mis
         self,
         n_categories: int | Literal["auto"] | None = None,
         *,
-        recipe: str = "release",
+        recipe: str | None = None,
         entropy_weight: float | None = None,
         epochs: int = 200,
         batch_size: int = 128,

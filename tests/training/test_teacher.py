@@ -103,7 +103,7 @@ def test_it_starts_as_a_copy_and_says_what_it_knows() -> None:
 
 def test_no_gradient_and_no_optimizer_reach_it(tmp_path: Path) -> None:
     network = fresh_network()
-    optimizer = build_sgd([network], learning_rate=0.1, momentum=0.9, weight_decay=5e-5)
+    optimizer = build_sgd([(network, 1.0)], learning_rate=0.1, momentum=0.9, weight_decay=5e-5)
     inside = {id(p) for group in optimizer.param_groups for p in group["params"]}
     assert not inside & {id(p) for p in network.teacher.parameters()}
     trained(network, tmp_path, 1)

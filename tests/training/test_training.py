@@ -127,7 +127,7 @@ def test_a_checkpoint_of_something_else_or_a_damaged_one_is_refused(tmp_path: Pa
 
 def test_parameter_groups() -> None:
     network = fresh_network()
-    decayed, plain = build_sgd([network], learning_rate=0.1, momentum=0.9, weight_decay=5e-5).param_groups
+    decayed, plain = build_sgd([(network, 1.0)], learning_rate=0.1, momentum=0.9, weight_decay=5e-5).param_groups
     assert decayed["weight_decay"] == 5e-5
     assert plain["weight_decay"] == 0
     assert any(p is network.method.classifier.prototypes for p in decayed["params"])

@@ -122,11 +122,13 @@ def make_cell(
     method: str,
     seed: int,
     settings: Mapping[str, Any] | None = None,
+    recipe: str | None = None,
     n_categories: int | Literal["auto"] | None = None,
 ) -> Cell:
-    """n_categories: None takes the truth's. What has no part in the result is left at its default."""
+    """recipe: None takes the protocol's; n_categories: None takes the truth's. What has no part in the result is left at its default."""
     kind = find_method(method).method
-    evaluations = EVALUATIONS_SETTLING if kind.settles else EVALUATIONS
+    recipe = (recipe or protocol.recipe) if method == "simgcd" else "release"
+    evaluations = EVALUATIONS_SETTLING if kind.settles or recipe == "modern" else EVALUATIONS
     training = TrainingConfig(
         epochs=protocol.epochs if kind.trains else 1,
         batch_size=protocol.batch_size if kind.trains else TrainingConfig.batch_size,
@@ -139,7 +141,7 @@ def make_cell(
         trunk=TrunkConfig(device=protocol.trunk.device) if data.is_ready else protocol.trunk,
         method=method,
         n_categories=n_categories,
-        recipe=protocol.recipe if method == "simgcd" else "release",
+        recipe=recipe,
         settings=dict(settings or {}),
         benchmark=data.benchmark,
         online=protocol.online and not data.is_ready,

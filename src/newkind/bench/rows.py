@@ -24,6 +24,7 @@ __all__ = [
     "logit_adjust_rows",
     "method_rows",
     "pilot_rows",
+    "recipe_rows",
     "simgcd_rows",
     "unknown_k_rows",
 ]
@@ -48,6 +49,8 @@ class Row:
     label: str
     method: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+    recipe: str | None = None
+    """SimGCD's; None: the protocol's."""
     n_categories: int | Literal["auto"] | None = None
     """None: the truth's."""
     is_open: bool = False
@@ -191,7 +194,7 @@ def unknown_k_rows(data: BenchData, methods: Sequence[str], estimate: int | None
     """The known number of categories, the estimated one, twice the known one, and discover's own way."""
     found = []
     rules: list[tuple[str, str, int | Literal["auto"] | None]] = [
-        ("known", "known", data.n_classes),
+        ("known", "known", None),
         ("estimated", "estimated", estimate),
         ("twice", "twice the known", 2 * data.n_classes),
         ("auto", "auto", "auto"),
@@ -203,12 +206,25 @@ def unknown_k_rows(data: BenchData, methods: Sequence[str], estimate: int | None
                     label=find_method(method).title,
                     method=method,
                     n_categories=k,
-                    is_open=k is None,
+                    is_open=rule == "estimated" and k is None,
                     values={"rule": words},
                     published=unknown_k_of(data.benchmark, method, rule),
                 )
             )
     return found
+
+
+def recipe_rows(data: BenchData) -> list[Row]:
+    """SimGCD as published and `modern`, between k-means and GCD, with the number of categories known and unknown."""
+    rules: list[tuple[str, int | Literal["auto"] | None]] = [("known", None), ("auto", "auto")]
+    rules.append(("twice the known", 2 * data.n_classes))
+    columns: list[tuple[str, str, str | None]] = [("k-means", "kmeans", None), ("GCD", "gcd", None)]
+    columns += [(f"SimGCD {recipe}", "simgcd", recipe) for recipe in ("release", "modern")]
+    return [
+        Row(label=label, method=method, recipe=recipe, n_categories=k, values={"rule": rule})
+        for label, method, recipe in columns
+        for rule, k in rules
+    ]
 
 
 def distribution_rows(data: BenchData, methods: Sequence[str]) -> list[Row]:

@@ -119,6 +119,7 @@ def plan_study(
                     method=row.method,
                     seed=seed,
                     settings=row.settings,
+                    recipe=row.recipe,
                     n_categories=row.n_categories,
                 )
                 for seed in ([] if row.is_open else seeds)

@@ -39,6 +39,7 @@ from newkind.bench.rows import (
     logit_adjust_rows,
     method_rows,
     pilot_rows,
+    recipe_rows,
     simgcd_rows,
     unknown_k_rows,
 )
@@ -190,6 +191,15 @@ STUDIES: dict[str, Study] = {
             "(discover's own: room for more, then merging)",
             methods=("gcd", "simgcd"),
             needs_estimate=True,
+            draw=draw_unknown_k,
+            notes=(ACTIVE_NOTE, TIME_NOTE),
+        ),
+        Study(
+            name="recipes",
+            title="SimGCD as published and modern, with known and unknown numbers of categories",
+            rows=lambda ask: recipe_rows(ask.data),
+            columns=(METHOD, Column("rule", "Number of categories"), Column("k", "K", "count"), *SCORES, ACTIVE, *TAIL),
+            k_rule="known (the truth's), auto (found out), or twice the known one, without a word that it is wrong",
             draw=draw_unknown_k,
             notes=(ACTIVE_NOTE, TIME_NOTE),
         ),

@@ -38,7 +38,7 @@ def bench(
         bool, typer.Option("--dry-run", help="Say which runs there are and which are finished.")
     ] = False,
     figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw figures beside the tables.")] = True,
-    recipe: Annotated[str, typer.Option(help="SimGCD's: release or paper.", rich_help_panel=TRAIN)] = "release",
+    recipe: Annotated[str, typer.Option(help="SimGCD's: release, paper or modern.", rich_help_panel=TRAIN)] = "release",
     epochs: Annotated[int, typer.Option(rich_help_panel=TRAIN)] = 200,
     batch_size: Annotated[int, typer.Option(rich_help_panel=TRAIN)] = 128,
     online: Annotated[

@@ -28,7 +28,20 @@ def discover(
         ),
     ] = None,
     method: Annotated[str, typer.Option(help="newkind methods lists them.", rich_help_panel=VIEWS)] = "simgcd",
-    recipe: Annotated[str, typer.Option(help="SimGCD's: release or paper.", rich_help_panel=VIEWS)] = "release",
+    exactly: Annotated[
+        bool,
+        typer.Option(
+            "--exactly",
+            help="As many categories as --n-categories says, even if the images do not seem to have them (recipe modern).",
+        ),
+    ] = False,
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            help="SimGCD's: modern, release or paper. Without it, modern, or release on a DINO v1 backbone.",
+            rich_help_panel=VIEWS,
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -126,6 +139,7 @@ def discover(
             device=device,
         ),
         online=online,
+        exactly=exactly,
     )
     with (
         distributed.clear_message(),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from newkind.clustering.capacity import capped
@@ -21,7 +22,7 @@ from newkind.clustering.rows import Rows, centred_rows
 from newkind.clustering.seeding import plus_plus
 from newkind.errors import ConfigError, DataError
 
-__all__ = ["Clusters", "assign", "k_means"]
+__all__ = ["Clusters", "assign", "k_means", "known_first"]
 
 Array = Tensor | NDArray[Any]
 
@@ -202,3 +203,15 @@ def _starts(
     starts = means.repeat(n_restarts, 1, 1)
     starts[:, ~is_set] = drawn
     return starts
+
+
+def known_first(clusters: Tensor, labels: Tensor, n_clusters: int, n_known: int) -> Tensor:
+    """(K,): an order of the clusters in which cluster i < n_known is that of known class i, by the best matching.
+
+    clusters (n,): of each sample; labels (n,): -1 for unlabelled.
+    """
+    given = (labels >= 0).cpu()
+    pairs = labels.cpu()[given].numpy() * n_clusters + clusters.cpu()[given].numpy()
+    counts = np.bincount(pairs, minlength=n_known * n_clusters).reshape(n_known, n_clusters)
+    own = linear_sum_assignment(counts, maximize=True)[1]
+    return torch.from_numpy(np.concatenate([own, np.setdiff1d(np.arange(n_clusters), own)]))

@@ -17,7 +17,8 @@ or the largest K at which known classes come to no harm, if that is more. Resamp
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from math import ceil
 from typing import Any
 
@@ -32,7 +33,7 @@ from newkind.clustering.ward import ward_tree
 from newkind.clustering.whitening import within_class_whitening
 from newkind.errors import ConfigError, DataError
 
-__all__ = ["Estimate", "estimate_by_search", "estimate_n_categories"]
+__all__ = ["Estimate", "estimate_by_search", "estimate_n_categories", "median_estimate"]
 
 MICRO_CLUSTERS = 1500
 """A tree is built over at most so many points; more samples are first put together into small clusters."""
@@ -85,6 +86,13 @@ class Estimate:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def median_estimate(estimates: Sequence[Estimate]) -> Estimate:
+    """The middle one of several, with the middle of their bounds: other views of the same images say other numbers."""
+    middle = sorted(estimates, key=lambda estimate: estimate.n_categories)[(len(estimates) - 1) // 2]
+    low, high = (int(np.median([getattr(estimate, name) for estimate in estimates])) for name in ("low", "high"))
+    return replace(middle, low=min(low, middle.n_categories), high=max(high, middle.n_categories))
 
 
 def estimate_n_categories(

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment, minimize_scalar
+from scipy.optimize import minimize_scalar
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from newkind.clustering.kmeans import k_means
+from newkind.clustering.kmeans import k_means, known_first
 from newkind.errors import ConfigError
 from newkind.methods.method import MethodConfig
 
@@ -74,18 +73,9 @@ class Centres(nn.Module):
         )
         centers = found.centers
         if not clamp:
-            centers = centers[torch.from_numpy(_known_first(found.labels, labels, config.n_categories, n_known))]
+            centers = centers[known_first(found.labels, labels, config.n_categories, n_known)]
         self.centers.copy_(centers)
         self.scale.fill_(fit_temperature(self(x[labels >= 0]), labels[labels >= 0]))
-
-
-def _known_first(clusters: Tensor, labels: Tensor, n_categories: int, n_known: int) -> NDArray[np.int64]:
-    """(K,): an order of the clusters in which the first n_known are those of the known classes, by the best matching."""
-    given = (labels >= 0).cpu()
-    pairs = labels.cpu()[given].numpy() * n_categories + clusters.cpu()[given].numpy()
-    counts = np.bincount(pairs, minlength=n_known * n_categories).reshape(n_known, n_categories)
-    own = linear_sum_assignment(counts, maximize=True)[1]
-    return np.concatenate([own, np.setdiff1d(np.arange(n_categories), own)])
 
 
 def fit_temperature(logits: Tensor, labels: Tensor) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from torch import Tensor
 
@@ -22,7 +21,7 @@ class GCDConfig(RepresentationConfig, ClusteringConfig):
 class GCD(Method):
     """(1 - lambda) InfoNCE + lambda SupCon on a projector; categories are centres among the backbone's features."""
 
-    settles: ClassVar[bool] = True
+    settles = True
 
     def __init__(self, dim: int, config: GCDConfig) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ class KMeans(Method):
     """Nothing is trained; `settle` clusters all images, labelled and unlabelled."""
 
     trains: ClassVar[bool] = False
-    settles: ClassVar[bool] = True
+    settles = True
 
     def __init__(self, dim: int, config: ClusteringConfig) -> None:
         super().__init__()

@@ -69,8 +69,16 @@ class Method(nn.Module, ABC):
 
     trains: ClassVar[bool] = True
     """False: there is nothing to train, only to settle."""
-    settles: ClassVar[bool] = False
+    starts: bool = False
+    """Whether `start` wants to look at all features before the first epoch."""
+    settles: bool = False
     """Whether `settle` has to look at all features before `logits` mean anything."""
+    n_looks: int = 0
+    """Random views of each image that `start` and `settle` want averaged with the evaluation view."""
+    block_rate: float = 1.0
+    """The tuned blocks' learning rate, as a multiple of the training's."""
+    head_rate: float = 1.0
+    """The heads'."""
     merges: ClassVar[bool] = False
     """Whether it can be given more categories than needed, and `merge_categories` afterwards."""
     needs_truth: bool = False
@@ -94,6 +102,9 @@ class Method(nn.Module, ABC):
 
     def begin_epoch(self, epoch: int) -> None:
         """Called before the first batch of an epoch (from 0)."""
+
+    def start(self, features: Tensor, labels: Tensor, *, n_known: int, seed: int) -> None:
+        """Before the first epoch: features (n, d) of all images, labels (n,), -1 for unlabelled."""
 
     def settle(self, features: Tensor, labels: Tensor, *, n_known: int, seed: int) -> None:
         """The last stage of a method that clusters: features (n, d) of all images, labels (n,), -1 for unlabelled."""

@@ -20,6 +20,7 @@ from newkind.errors import ConfigError, RunError
 from newkind.losses.schedules import cosine_learning_rate
 from newkind.methods.method import Batch
 from newkind.training.checkpoint import load_checkpoint, restore, save_checkpoint
+from newkind.training.inference import image_features
 from newkind.training.network import Network
 from newkind.training.optim import build_sgd
 
@@ -106,15 +107,19 @@ def train(
         )
     base = config.learning_rate * global_batch / BASE_BATCH
     network.to(device)
-    optimizer = build_sgd([network], learning_rate=base, momentum=config.momentum, weight_decay=config.weight_decay)
+    method = network.method
+    modules = [(method, method.head_rate), *([(network.tuned, method.block_rate)] if network.tuned is not None else [])]
+    optimizer = build_sgd(modules, learning_rate=base, momentum=config.momentum, weight_decay=config.weight_decay)
     first = _resume(network, optimizer, checkpoint, fingerprint)
+    if first == 0 and method.starts:
+        _start(network, source, images, labels, seed=config.seed, device=device)
     own = slice(rank * config.batch_size, (rank + 1) * config.batch_size)
     last_saved = time.monotonic()
     for epoch in range(first, config.epochs):
         start = time.perf_counter()
         rate = cosine_learning_rate(epoch, base=base, n_epochs=config.epochs)
         for group in optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate * group["rate"]
         drawn = epoch_batches(labels, batch_size=global_batch, seed=config.seed, epoch=epoch)
         network.method.begin_epoch(epoch)
         losses = _train_epoch(network, optimizer, source, images, labels, truth, drawn, own, config, epoch, device)
@@ -124,6 +129,23 @@ def train(
             save_checkpoint(checkpoint, network, optimizer, finished_epochs=epoch + 1, fingerprint=fingerprint)
             last_saved = time.monotonic()
         after_epoch(EpochReport(epoch + 1, losses, rate, seconds, drawn.size / seconds))
+
+
+def _start(
+    network: Network,
+    source: TokenSource,
+    images: NDArray[np.int64],
+    labels: NDArray[np.integer],
+    *,
+    seed: int,
+    device: torch.device,
+) -> None:
+    """The method looks at all images before the first epoch; the first process tells the others what it found."""
+    features = image_features(network, source, images, device=device, n_looks=network.method.n_looks, seed=seed)
+    if distributed.main_process():
+        known = _on(torch.device("cpu"), labels)
+        network.method.start(features, known, n_known=int(known.max()) + 1, seed=seed)
+    distributed.broadcast_parameters(network.method)
 
 
 def _resume(network: Network, optimizer: torch.optim.SGD, path: Path, fingerprint: str) -> int:

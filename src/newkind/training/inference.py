@@ -61,14 +61,39 @@ def image_features(
     *,
     device: torch.device,
     batch_size: int = 256,
+    n_looks: int = 0,
+    seed: int = 0,
     advance: Callable[[int], None] = quiet,
 ) -> Tensor:
-    """(n, d): the class feature of each image's evaluation view, on the CPU; each process computes a part and gets all."""
+    """(n, d): the class feature of each image, on the CPU; each process computes a part and gets all.
+
+    Of the evaluation view, or its mean with those of `n_looks` random views.
+    """
     rows = []
+    looks = _random_looks(network, source, images, n_looks, seed=seed, device=device, batch_size=batch_size)
     for batch, features in _features(network, source, images, device=device, batch_size=batch_size):
+        if n_looks:
+            features = (features + next(looks)) / (1 + n_looks)
         rows.append(features.float().cpu())
         advance(len(batch))
     return _gathered(rows, rows[0].shape[1] if rows else 0, torch.float32, device)
+
+
+def _random_looks(
+    network: Network,
+    source: TokenSource,
+    images: NDArray[np.int64],
+    n_looks: int,
+    *,
+    seed: int,
+    device: torch.device,
+    batch_size: int,
+) -> Iterator[Tensor]:
+    """The sum (b, d) of the features of `n_looks` random views, batch by batch as `_features` yields them."""
+    batches = _own_batches(len(images), batch_size)
+    tokens = source.training_batches((images[batch] for batch in batches), n_views=n_looks, seed=(seed, 0))
+    for batch, token in zip(batches, tokens, strict=True):
+        yield network.features(token.to(device)).view(n_looks, len(batch), -1).sum(dim=0)
 
 
 @torch.no_grad()
@@ -89,11 +114,15 @@ def _features(
 ) -> Iterator[tuple[NDArray[np.int64], Tensor]]:
     """This process's share: (rows of `images`, features) a batch."""
     network.eval()
-    mine = np.array_split(np.arange(len(images)), distributed.world_size())[distributed.rank()]
-    batches = [mine[i : i + batch_size] for i in range(0, len(mine), batch_size)]
+    batches = _own_batches(len(images), batch_size)
     tokens = source.evaluation_batches(images[batch] for batch in batches)
     for batch, token in zip(batches, tokens, strict=True):
         yield batch, network.features(token.to(device))
+
+
+def _own_batches(n_images: int, batch_size: int) -> list[NDArray[np.int64]]:
+    mine = np.array_split(np.arange(n_images), distributed.world_size())[distributed.rank()]
+    return [mine[i : i + batch_size] for i in range(0, len(mine), batch_size)]
 
 
 def _condense(p: Tensor, given: Tensor, n_known: int) -> Tensor:

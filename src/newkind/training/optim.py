@@ -9,12 +9,16 @@ __all__ = ["build_sgd"]
 
 
 def build_sgd(
-    modules: list[nn.Module], *, learning_rate: float, momentum: float, weight_decay: float
+    modules: list[tuple[nn.Module, float]], *, learning_rate: float, momentum: float, weight_decay: float
 ) -> torch.optim.SGD:
-    """Two groups: biases and other 1-D parameters without weight decay, everything else (prototypes too) with it."""
-    parameters = [p for module in modules for p in module.parameters() if p.requires_grad]
-    groups = [
-        {"params": [p for p in parameters if p.ndim > 1], "weight_decay": weight_decay},
-        {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
-    ]
+    """Two groups a module: biases and other 1-D parameters without weight decay, everything else (prototypes too) with it.
+
+    Each module comes with its `rate`, a multiple of the learning rate, which its groups keep.
+    """
+    groups = []
+    for module, rate in modules:
+        parameters = [p for p in module.parameters() if p.requires_grad]
+        matrices, vectors = [p for p in parameters if p.ndim > 1], [p for p in parameters if p.ndim <= 1]
+        for chosen, decay in ((matrices, weight_decay), (vectors, 0.0)):
+            groups.append({"params": chosen, "weight_decay": decay, "rate": rate, "lr": rate * learning_rate})
     return torch.optim.SGD(groups, lr=learning_rate, momentum=momentum)

@@ -1,0 +1,77 @@
+"""Where a method loses: in its head, or in the features below it.
+
+    python benchmarks/studies/head_or_features.py BENCH/runs DATA
+
+For each finished run of a bench folder: the accuracy of its head, that of k-means on the features that it ended with, the
+weighted 10-NN accuracy of these features (labelled images vote for unlabelled ones of known classes), how many categories
+the head uses, how sure it is, and the accuracy of k-means while the backbone was frozen. Markdown on stdout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from newkind.clustering.kmeans import k_means
+from newkind.data.opening import open_data
+from newkind.evaluation import accuracy
+
+
+def neighbours_vote(z: Tensor, labels: NDArray[np.int64], wanted: NDArray[np.bool_], *, k: int = 10) -> Tensor:
+    """The class that the k nearest labelled images of each wanted one say. z (n, d), of unit length."""
+    known = torch.from_numpy(labels[labels >= 0])
+    top = (z[wanted] @ z[labels >= 0].T).topk(min(k, len(known)), dim=1)
+    votes = torch.zeros(len(top.values), int(known.max()) + 1)
+    votes.scatter_add_(1, known[top.indices], (top.values / 0.07).exp())
+    return votes.argmax(dim=1)
+
+
+def look(folder: Path, labels: NDArray[np.int64], truth: NDArray[np.int64], is_old: NDArray[np.bool_]) -> str:
+    """A row of the table."""
+    result = json.loads((folder / "result.json").read_text())
+    z = F.normalize(torch.from_numpy(np.load(folder / "features.npy")).float(), dim=1)
+    with open(folder / "assignments.csv", newline="") as file:
+        sure = np.array([float(row["confidence"]) for row in csv.DictReader(file)])
+    free = labels < 0
+    found = k_means(z, int(truth.max()) + 1, n_init=3, max_iter=100, seed=result["seed"]).labels.numpy()
+    again = accuracy(truth[free], found[free], is_old[free])
+    old = free & is_old
+    knn = float((neighbours_vote(z, labels, old).numpy() == truth[old]).mean())
+    head = result["accuracy"]
+    cells = [
+        result["method"],
+        result["seed"],
+        *(f"{100 * head[kind]:.1f}" for kind in ("all", "old", "new")),
+        *(f"{100 * getattr(again, kind):.1f}" for kind in ("all", "old", "new")),
+        f"{100 * knn:.1f}",
+        f"{result['n_active_clusters']} of {result['n_categories']}",
+        f"{sure[free].mean():.2f}",
+    ]
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", type=Path)
+    parser.add_argument("data")
+    options = parser.parse_args()
+    collection = open_data(options.data)
+    assert collection.truth is not None
+    labels, truth = collection.catalog.labels.astype(np.int64), collection.truth.labels.astype(np.int64)
+    print("| Method | Seed | All | Old | New | k-means on its features: All | Old | New | 10-NN | In use | Sure |")
+    print("| :--- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for folder in sorted(options.runs.iterdir()):
+        if (folder / "result.json").exists():
+            print(look(folder, labels, truth, collection.truth.is_old), flush=True)
+
+
+if __name__ == "__main__":
+    main()
