@@ -77,7 +77,7 @@ def refine_mixture(
     rows = z if bool(free.all()) else z[free]
     for _ in range(n_iter):
         sums, share = fixed.clone(), fixed_share.clone()
-        for x in torch.split(rows, max(CHUNK // k, 1)):  # type: ignore[no-untyped-call]
+        for x in torch.split(rows, max(CHUNK // k, 1)):
             q = torch.addmm(b, x, c.T / temperature).softmax(dim=1)
             sums.addmm_(q.T, x)
             share += q.sum(dim=0)
@@ -91,6 +91,6 @@ def refine_mixture(
 
 def _fit(z: Tensor, c: Tensor, temperature: float) -> float:
     total = 0.0
-    for x in torch.split(z, max(CHUNK // len(c), 1)):  # type: ignore[no-untyped-call]
+    for x in torch.split(z, max(CHUNK // len(c), 1)):
         total += float((x @ c.T / temperature).logsumexp(dim=1).sum(dtype=torch.float64))
     return total / max(len(z), 1)
