@@ -291,8 +291,9 @@ def _train(
         training = config.training
         due = report.epoch % training.evaluate_every == 0 or report.epoch == training.epochs
         predictions, scores = None, None
-        # Without truth only to count the categories in use; a method that clusters first is spared that.
-        if due and (collection.truth is not None or not setting.network.method.settles):
+        # Without truth only to count the categories in use; a method that clusters from scratch is spared that.
+        method = setting.network.method
+        if due and (collection.truth is not None or method.starts or not method.settles):
             predictions = _sort(setting, collection, training.seed, in_passing=True)[0]
             scores = _score(collection, setting, predictions)
         if distributed.main_process():
