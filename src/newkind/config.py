@@ -16,6 +16,7 @@ from newkind.training.engine import TrainingConfig
 __all__ = [
     "DiscoverConfig",
     "configure",
+    "default_epochs",
     "default_recipe",
     "from_json",
     "read_n_categories",
@@ -89,6 +90,11 @@ def configure(
 def default_recipe(method: str, backbone: str) -> str:
     """SimGCD's `modern`, except on the backbones that the published recipe was made for (DINO v1)."""
     return "modern" if method == "simgcd" and not backbone.endswith(".dino") else "release"
+
+
+def default_epochs(method: str, backbone: str, recipe: str | None) -> int:
+    """40 for SimGCD's `modern`, which starts from categories instead of from random prototypes; otherwise the published 200."""
+    return 40 if method == "simgcd" and (recipe or default_recipe(method, backbone)) == "modern" else 200
 
 
 def read_n_categories(text: str | None) -> int | Literal["auto"] | None:

@@ -18,6 +18,7 @@ from newkind.api import Discovery, discover, load
 from newkind.backbone.online import OnlineTokens
 from newkind.backbone.preparing import TrunkConfig
 from newkind.backbone.ready import ReadyFeatures
+from newkind.config import default_epochs
 from newkind.data.catalog import Catalog, Collection, Features, FileImages, Images
 from newkind.data.labels import encode_labels
 from newkind.data.names import Names
@@ -42,7 +43,7 @@ class SimGCD(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[mis
         *,
         recipe: str | None = None,
         entropy_weight: float | None = None,
-        epochs: int = 200,
+        epochs: int | None = None,
         batch_size: int = 128,
         learning_rate: float = 0.1,
         backbone: str = "vit_small_patch14_dinov2.lvd142m",
@@ -74,6 +75,7 @@ class SimGCD(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[mis
     def fit(self, X: Any, y: Any) -> SimGCD:
         """X: paths, uint8 images (N, H, W[, C]) or features (N, d); y: (N,), -1, None, NaN or "" for unlabelled."""
         collection = _collect(X, y)
+        epochs = self.epochs or default_epochs("simgcd", self.backbone, self.recipe)
         self._discovery = discover(
             collection,
             self._own_folder() / "run",
@@ -90,11 +92,11 @@ class SimGCD(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[mis
                 device=self.device,
             ),
             training=TrainingConfig(
-                epochs=self.epochs,
+                epochs=epochs,
                 batch_size=self.batch_size,
                 learning_rate=self.learning_rate,
                 seed=self.random_state,
-                evaluate_every=self.epochs,
+                evaluate_every=epochs,
             ),
             report=False,
             say=print if self.verbose else _nothing,

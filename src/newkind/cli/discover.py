@@ -51,7 +51,9 @@ def discover(
     online: Annotated[
         bool, typer.Option("--online", help="Fresh views every epoch, no token cache.", rich_help_panel=VIEWS)
     ] = False,
-    epochs: Annotated[int, typer.Option(rich_help_panel=TRAIN)] = 200,
+    epochs: Annotated[
+        int | None, typer.Option(help="Without it, 40 for the recipe modern, otherwise 200.", rich_help_panel=TRAIN)
+    ] = None,
     batch_size: Annotated[int, typer.Option(help="Images a step (and a process).", rich_help_panel=TRAIN)] = 128,
     learning_rate: Annotated[float, typer.Option(rich_help_panel=TRAIN)] = 0.1,
     views_per_step: Annotated[int, typer.Option(help="Views of each image in a step.", rich_help_panel=TRAIN)] = 2,
@@ -101,7 +103,7 @@ def discover(
 
     from newkind import distributed
     from newkind.backbone.preparing import TrunkConfig
-    from newkind.config import configure, read_n_categories, read_settings
+    from newkind.config import configure, default_epochs, read_n_categories, read_settings
     from newkind.data.opening import open_data
     from newkind.discovering import discover as run_discovery
     from newkind.report.writing import try_report
@@ -110,6 +112,7 @@ def discover(
     distributed.init_from_environment()
     console = Console(highlight=False, quiet=not distributed.main_process())
     collection = open_data(data)
+    epochs = epochs or default_epochs(method, backbone, recipe)
     config = configure(
         collection,
         benchmark=data.partition(":")[0],

@@ -41,6 +41,7 @@ class Mixture:
     """The mean of log sum_k exp(z . c_k / tau): the larger, the nearer samples are to categories."""
 
 
+@torch.no_grad()
 def fit_mixture(
     z: Tensor,
     n_categories: int,
@@ -66,6 +67,7 @@ def fit_mixture(
     return max(found, key=lambda mixture: mixture.fit)
 
 
+@torch.no_grad()
 def refine_mixture(
     z: Tensor, directions: Tensor, *, labels: Tensor, temperature: float, balance: float, n_iter: int
 ) -> Mixture:

@@ -1,0 +1,206 @@
+"""SimGCD's recipe `modern`: the frame, where prototypes start and settle, how fast what learns, how many categories."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from newkind.backbone.preparing import TrunkConfig
+from newkind.backbone.ready import ReadyFeatures
+from newkind.config import configure, default_recipe
+from newkind.data.catalog import Features
+from newkind.data.sources import from_features
+from newkind.discovering import discover
+from newkind.errors import ConfigError
+from newkind.evaluation import accuracy
+from newkind.methods.frame import Frame, FrameConfig, find_prototypes, settle_prototypes
+from newkind.methods.method import Batch
+from newkind.methods.registry import build_method, method_config
+from newkind.methods.simgcd import SimGCD, SimGCDConfig
+from newkind.training.engine import TrainingConfig, train
+from newkind.training.network import Network
+
+DIM, K, KNOWN = 12, 6, 3
+
+
+def stretched(n: int = 40, seed: int = 0) -> tuple[torch.Tensor, np.ndarray, np.ndarray]:
+    """(features, labels, truth): classes differ in a few directions, images of one class mostly in others, as photographs do."""
+    rng = np.random.default_rng(seed)
+    truth = np.repeat(np.arange(K), n)
+    centres = np.zeros((K, DIM))
+    centres[:, :4] = 1.5 * rng.normal(size=(K, 4))
+    spread = np.array([0.25] * 4 + [1.2] * 4 + [0.25] * 4)
+    features = 5 + centres[truth] + spread * rng.normal(size=(len(truth), DIM))
+    labels = np.where((truth < KNOWN) & (np.arange(len(truth)) % 2 == 0), truth, -1)
+    return torch.from_numpy(features).float(), labels, truth
+
+
+def modern(k: int = K, **settings) -> SimGCD:
+    torch.manual_seed(0)
+    method = build_method("simgcd", DIM, method_config("simgcd", n_categories=k, recipe="modern", settings=settings))
+    assert isinstance(method, SimGCD)
+    return method
+
+
+def test_in_the_frame_labelled_classes_are_round() -> None:
+    x, labels, _ = stretched(400)
+    frame = Frame(DIM)
+    framed = frame.fit(x, torch.from_numpy(labels), shrinkage=1e-6)
+    torch.testing.assert_close(framed.norm(dim=1), torch.ones(len(x)))
+    raw = x @ frame.weight + frame.bias
+    torch.testing.assert_close(raw.mean(dim=0), torch.zeros(DIM), atol=1e-3, rtol=0)
+    rest = torch.cat([raw[labels == c] - raw[labels == c].mean(dim=0) for c in range(KNOWN)])
+    covariance = rest.T @ rest / (len(rest) - KNOWN)
+    torch.testing.assert_close(covariance, torch.eye(DIM), atol=1e-3, rtol=0)
+
+
+def test_prototypes_start_at_categories_that_plain_features_hide() -> None:
+    x, labels, truth = stretched()
+    given = torch.from_numpy(labels)
+    config = FrameConfig(frame=True)
+    frame = Frame(DIM)
+    found = find_prototypes(frame, x, given, config, n_categories=K, n_known=KNOWN, seed=0)
+    best = (frame(x) @ found.directions.T).argmax(dim=1).numpy()
+    assert (best[truth < KNOWN] == truth[truth < KNOWN]).mean() > 0.95  # known classes first, in their order
+    assert accuracy(truth, best, truth < KNOWN).new > 0.95
+    # What the network already says is not thrown away: settling from its own answer stays there.
+    p = F.one_hot(torch.from_numpy(best), K).float()
+    settled = settle_prototypes(frame, x, given, config, p=p)
+    assert ((frame(x) @ settled.directions.T).argmax(dim=1).numpy() == best).mean() > 0.98
+
+
+def test_start_and_settle_are_the_methods_own() -> None:
+    x, labels, _ = stretched()
+    method, given = modern(), torch.from_numpy(labels)
+    method.start(x, given, n_known=KNOWN, seed=0)
+    frame = Frame(DIM)
+    found = find_prototypes(frame, x, given, method.config, n_categories=K, n_known=KNOWN, seed=0)
+    torch.testing.assert_close(method.logits(x), frame(x) @ found.directions.T)
+    p = (method.logits(x) / method.temperature).softmax(dim=1)
+    method.settle(x, given, n_known=KNOWN, seed=0)
+    settled = settle_prototypes(frame, x, given, method.config, p=p)
+    torch.testing.assert_close(method.logits(x), frame(x) @ settled.directions.T)
+
+
+def test_its_losses_have_no_projector_and_no_infonce() -> None:
+    x, labels, _ = stretched()
+    method = modern()
+    assert method.projector is None
+    assert {name for name, _ in method.named_parameters()} == {"classifier.prototypes"}  # the frame is not trained
+    batch = Batch(labels=torch.from_numpy(labels), n_views=2, epoch=0, n_epochs=2)
+    terms = method.loss_terms(x.repeat(2, 1).requires_grad_(), batch)
+    assert set(terms.parts) == {"supcon", "supervised", "distil", "entropy"}
+    assert torch.isfinite(terms.total())
+
+
+@pytest.mark.parametrize("recipe", ["release", "modern"])
+def test_block_and_heads_learn_at_their_own_rates(tmp_path: Path, recipe: str) -> None:
+    x, labels, _ = stretched()
+    torch.manual_seed(0)
+    config = method_config("simgcd", n_categories=K, recipe=recipe, settings={"block_rate": 0.5, "head_rate": 0.25})
+
+    class Tuned(torch.nn.Linear):
+        def forward(self, tokens):  # type: ignore[override]
+            return super().forward(tokens.cls)
+
+    tuned = Tuned(DIM, DIM)
+    torch.nn.init.eye_(tuned.weight)
+    network = Network(tuned, build_method("simgcd", DIM, config))  # type: ignore[arg-type]
+    seen: list[list[tuple[float, float]]] = []
+    step = torch.optim.SGD.step
+
+    def watched(self, *args, **more):
+        seen.append([(group["lr"], group["rate"]) for group in self.param_groups])
+        return step(self, *args, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.optim.SGD, "step", watched)
+        train(
+            network,
+            ReadyFeatures(Features(x.numpy(), [str(i) for i in range(len(x))])),
+            labels,
+            TrainingConfig(epochs=1, batch_size=128, learning_rate=0.2),
+            images=np.arange(len(x)),
+            device=torch.device("cpu"),
+            checkpoint=tmp_path / "c.safetensors",
+            fingerprint="",
+            after_epoch=lambda _: None,
+        )
+    rates = {rate: lr for lr, rate in seen[0]}
+    assert rates == {0.25: pytest.approx(0.05), 0.5: pytest.approx(0.1)}
+
+
+def run(out: Path, *, n_categories: int | None = None, exactly: bool = False, epochs: int = 3):
+    x, labels, truth = stretched()
+    collection = from_features(x.numpy(), labels.tolist(), truth=truth.tolist())
+    said: list[str] = []
+    config = configure(
+        collection,
+        training=TrainingConfig(epochs=epochs, batch_size=64),
+        trunk=TrunkConfig(),
+        n_categories=n_categories,
+        exactly=exactly,
+    )
+    outcome = discover(collection, out, config, say=said.append)
+    assert outcome is not None
+    return outcome, said
+
+
+def test_it_finds_what_the_labels_make_visible(tmp_path: Path) -> None:
+    outcome, _ = run(tmp_path / "run")
+    assert outcome.scores is not None
+    assert outcome.scores.all > 0.9
+    assert outcome.run.config()["config"]["recipe"] == "modern"
+
+
+def test_looking_on_the_way_changes_nothing(tmp_path: Path) -> None:
+    """Settling in passing leaves the training as it was."""
+    x, labels, truth = stretched()
+    collection = from_features(x.numpy(), labels.tolist(), truth=truth.tolist())
+    states = []
+    for every in (1, 4):
+        training = TrainingConfig(epochs=4, batch_size=64, evaluate_every=every)
+        config = configure(collection, training=training, trunk=TrunkConfig())
+        outcome = discover(collection, tmp_path / str(every), config, say=lambda _: None)
+        assert outcome is not None
+        states.append((outcome.run.folder / "model.safetensors").read_bytes())
+    assert states[0] == states[1]
+
+
+def test_far_too_many_categories_are_not_believed_unless_insisted_on(tmp_path: Path, monkeypatch) -> None:
+    from newkind import discovering
+    from newkind.clustering.number import Estimate
+
+    estimate = Estimate(n_categories=6, low=5, high=8, n_known=KNOWN, way="pairs", quality=0.9)
+    monkeypatch.setattr(discovering, "estimate_n_categories", lambda *_, **__: estimate)
+    outcome, said = run(tmp_path / "a", n_categories=12)
+    assert any("far more than these images seem to have" in line for line in said)
+    assert len(outcome.run.read_json(outcome.run.categories_file)["categories"]) == 6
+    outcome, said = run(tmp_path / "b", n_categories=10)  # 1.25 times the most that is to be expected
+    assert len(outcome.run.read_json(outcome.run.categories_file)["categories"]) == 10
+    outcome, said = run(tmp_path / "c", n_categories=12, exactly=True)
+    assert len(outcome.run.read_json(outcome.run.categories_file)["categories"]) == 12
+    assert not any("far more" in line for line in said)
+
+
+def test_it_is_the_default_but_for_the_backbones_of_the_paper() -> None:
+    assert default_recipe("simgcd", "vit_small_patch14_dinov2.lvd142m") == "modern"
+    assert default_recipe("simgcd", "vit_base_patch16_224.dino") == "release"
+    assert default_recipe("gcd", "vit_small_patch14_dinov2.lvd142m") == "release"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"frame_shrinkage": 0.0}, "frame_shrinkage"),
+        ({"mixture_temperature": 0.0}, "mixture_temperature"),
+        ({"mixture_restarts": 0}, "mixture_restarts"),
+        ({"block_rate": -1.0}, "block_rate"),
+        ({"frame": True, "classifier_on": "projector"}, "classifier is on the backbone"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, message) -> None:
+    with pytest.raises(ConfigError, match=message):
+        SimGCDConfig(n_categories=4, **settings)
