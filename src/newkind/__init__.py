@@ -2,7 +2,7 @@
 
 from typing import Any
 
-__all__ = ["SemiSupervisedKMeans", "SimGCD", "__version__", "discover", "load"]
+__all__ = ["SemiSupervisedKMeans", "SimGCD", "__version__", "discover", "load", "tune"]
 
 __version__ = "0.1.0"
 
@@ -11,6 +11,7 @@ _HOMES = {
     "SimGCD": "newkind.estimators",
     "discover": "newkind.api",
     "load": "newkind.api",
+    "tune": "newkind.api",
 }
 
 

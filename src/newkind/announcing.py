@@ -22,7 +22,7 @@ from newkind.methods.registry import METHODS
 from newkind.progress import duration
 from newkind.training.network import Network
 
-__all__ = ["announce", "tell_data", "tell_set_aside"]
+__all__ = ["announce", "step_seconds", "tell_data", "tell_set_aside"]
 
 Say = Callable[[str], None]
 
@@ -59,11 +59,24 @@ def announce(
     dim: int,
     say: Say,
 ) -> None:
-    """Epochs, steps and time, from one step on made-up tokens (and, online, a few views through the trunk)."""
+    """Epochs, steps and time."""
     title, training = METHODS[config.method_name].title, config.training
     if not network.method.trains:
         say(f"{title} on the features of {len(collection.catalog):,} images on {device} ({config.known_k}).")
         return
+    seconds = step_seconds(config, prepared, network, device, dim)
+    steps = steps_per_epoch(len(collection.catalog), training.batch_size * distributed.world_size())
+    say(
+        f"{title}: {training.epochs} epochs of {steps} steps on {device}, about {duration(seconds * steps * training.epochs)} "
+        f"({config.known_k})."
+    )
+
+
+def step_seconds(
+    config: DiscoverConfig, prepared: Prepared | None, network: Network, device: torch.device, dim: int
+) -> float:
+    """A step of training, measured on made-up tokens (and, online, on a few views through the trunk)."""
+    training = config.training
     n_tokens = prepared.trunk.n_tokens if prepared else 0
     rows = training.n_views * training.batch_size
     moments = torch.ones(rows, n_tokens, 2, device=device) if prepared and prepared.trunk.keep_moments else None
@@ -83,8 +96,4 @@ def announce(
         seconds = 1.3 * (time.perf_counter() - start)  # the optimiser's step and reading
     if config.online and prepared is not None:
         seconds += rows * seconds_per_view(prepared.trunk, config.trunk.image_size, device=device)
-    steps = steps_per_epoch(len(collection.catalog), training.batch_size * distributed.world_size())
-    say(
-        f"{title}: {training.epochs} epochs of {steps} steps on {device}, about {duration(seconds * steps * training.epochs)} "
-        f"({config.known_k})."
-    )
+    return seconds

@@ -1,14 +1,14 @@
-"""Newkind from Python: `discover` a pile, `load` a run."""
+"""Newkind from Python: `discover` a pile, `load` a run, `tune` a method."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from newkind.backbone.preparing import TrunkConfig
-from newkind.config import configure
+from newkind.config import configure, default_epochs
 from newkind.data.catalog import Collection, FileImages
 from newkind.data.opening import open_data
 from newkind.discovering import Outcome
@@ -17,11 +17,14 @@ from newkind.discovery import Assignment, Category, read_assignments
 from newkind.model import LoadedModel, load_model
 from newkind.predicting import images_at, sort_images
 from newkind.progress import quiet
+from newkind.ranking import Ranking
 from newkind.report.writing import try_report
 from newkind.run import Run
 from newkind.training.engine import TrainingConfig
+from newkind.tuning import EPOCHS, TuneConfig
+from newkind.tuning import tune as run_tuning
 
-__all__ = ["Discovery", "discover", "load"]
+__all__ = ["Discovery", "discover", "load", "tune"]
 
 
 class Discovery:
@@ -73,10 +76,11 @@ def discover(
     Trains, sorts, writes the run folder, and goes on where an earlier call was ended.
     """
     collection = data if isinstance(data, Collection) else open_data(data)
+    trunk = trunk or TrunkConfig()
     config = configure(
         collection,
-        training=training or TrainingConfig(),
-        trunk=trunk or TrunkConfig(),
+        training=training or TrainingConfig(epochs=default_epochs(method, trunk.backbone, recipe)),
+        trunk=trunk,
         method=method,
         n_categories=n_categories,
         recipe=recipe,
@@ -94,6 +98,37 @@ def discover(
 def load(run: str | os.PathLike[str]) -> Discovery:
     """A finished run folder."""
     return Discovery(Run.open(Path(run)))
+
+
+def tune(
+    data: str | os.PathLike[str] | Collection,
+    out: str | os.PathLike[str],
+    *,
+    tries: Mapping[str, Sequence[Any]] | None = None,
+    folds: int = 2,
+    method: str = "simgcd",
+    recipe: str | None = None,
+    settings: dict[str, Any] | None = None,
+    trunk: TrunkConfig | None = None,
+    training: TrainingConfig | None = None,
+    say: Callable[[str], None] = print,
+) -> Ranking:
+    """As `newkind tune DATA --out OUT`: `tries` as {"block_rate": [0, 0.01, 0.03]}; `chosen` of the result are settings for `discover`."""
+    name = "" if isinstance(data, Collection) else os.fspath(data)
+    config = TuneConfig(
+        tries=tries or {},
+        n_folds=folds,
+        method=method,
+        recipe=recipe,
+        settings=settings or {},
+        training=training or TrainingConfig(epochs=EPOCHS),
+        trunk=trunk or TrunkConfig(),
+        benchmark=name.partition(":")[0],
+    )
+    collection = data if isinstance(data, Collection) else open_data(data)
+    found = run_tuning(collection, Path(out), config, data=name, say=say)
+    assert found is not None  # noqa: S101 - only a dry run finds nothing
+    return found
 
 
 def _nothing(_: str) -> None:

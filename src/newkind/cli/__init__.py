@@ -22,6 +22,7 @@ from newkind.cli.doctor import doctor
 from newkind.cli.inspect import inspect
 from newkind.cli.report import report
 from newkind.cli.results import evaluate, predict, sort
+from newkind.cli.tune import tune
 from newkind.cli.weights import weights
 from newkind.errors import NewkindError
 
@@ -45,7 +46,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (inspect, estimate_k, discover, report, predict, sort, evaluate, methods, bench, weights, doctor):
+for verb in (inspect, estimate_k, tune, discover, report, predict, sort, evaluate, methods, bench, weights, doctor):
     app.command()(verb)
 app.add_typer(cache, name="cache")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -103,6 +101,7 @@ def _make(
 
     from newkind.bench.dataset import open_bench_data
     from newkind.bench.running import build_table, plan_study, run_study
+    from newkind.cli.watching import watch_epochs
     from newkind.errors import RunError
 
     say = partial(console.print, markup=False)
@@ -112,7 +111,7 @@ def _make(
     if dry_run:
         _tell_cells(console, plan)
         return
-    tables = run_study(plan, say=say, detail=detail, watch=_watch)
+    tables = run_study(plan, say=say, detail=detail, watch=watch_epochs)
     _show(console, build_table(plan))
     say(f"Tables: {', '.join(map(str, tables))}")
     if figures and study.draw is not None:
@@ -171,34 +170,3 @@ def _show(console: Console, table: Table) -> None:
     console.print(lines)
     for sentence in table.lines():
         console.print(sentence, markup=False, style="dim")
-
-
-@contextmanager
-def _watch(words: str, epochs: int) -> Iterator[Callable[[Any, Any], None]]:
-    """A bar over the epochs of the run at hand, on standard error, gone when it is finished."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True, highlight=False)
-    bar = Progress(
-        TextColumn("{task.description}", markup=False),
-        MofNCompleteColumn(),
-        BarColumn(bar_width=24),
-        TimeRemainingColumn(compact=True),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    task = None
-
-    def show(report: Any, _: Any) -> None:
-        nonlocal task
-        if task is None:  # not before the first epoch: until then the token cache has a bar of its own
-            bar.start()
-            task = bar.add_task(words, total=epochs, completed=report.epoch - 1)
-        bar.update(task, completed=report.epoch)
-
-    try:
-        yield show
-    finally:
-        bar.stop()
