@@ -20,7 +20,7 @@ from newkind.training.engine import TrainingConfig
 
 FOLDER = Path("demo")
 TRUNK = TrunkConfig(image_size=112, n_views=4)
-TRAINING = TrainingConfig(epochs=100)
+TRAINING = TrainingConfig(epochs=40)
 
 
 def k_means(collection: Collection) -> Accuracy:
@@ -39,7 +39,7 @@ def main() -> None:
     )
     print("the others, and 7 kinds that nobody has named, are to be sorted.")
     print(
-        f"DINOv2 ViT-S/14 at {TRUNK.image_size} pixels, {TRUNK.n_views} random views an image, {TRAINING.epochs} epochs, release recipe.\n"
+        f"DINOv2 ViT-S/14 at {TRUNK.image_size} pixels, {TRUNK.n_views} random views an image, {TRAINING.epochs} epochs, the recipe modern.\n"
     )
     collection = open_data(fetch_groceries(FOLDER / "groceries"))
     run = FOLDER / "run"
