@@ -307,7 +307,7 @@ def test_the_verdict(tmp_path: Path) -> None:
     assert noisy.chosen == {}
     own = ranked((0.6, 0.6), (0.6, 0.6), (0.5, 0.5))
     assert own.best.is_default
-    assert "The default (block_rate=0) is the best" in own.verdict()
+    assert "Nothing that was tried is better than the default (block_rate=0)." in own.verdict()
     with pytest.raises(RunError, match="No setting"):
         ranked()
     write_ranking(ahead, tmp_path)

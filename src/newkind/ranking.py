@@ -118,7 +118,7 @@ class Ranking:
     def verdict(self) -> str:
         """In sentences."""
         if self.best.is_default:
-            return f"The default ({self.best.words()}) is the best of what was tried."
+            return f"Nothing that was tried is better than the default ({self.best.words()})."
         if self.lead is None:
             return f"{self.best.words()} is the best of what was tried; the default could not be run."
         folds = ", ".join(f"{value:+.1f}" for value in self.lead.folds)
