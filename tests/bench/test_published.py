@@ -53,4 +53,5 @@ def test_every_name_can_be_made(artefact) -> None:
 
 
 def test_every_study_is_of_use() -> None:
-    assert {artefact.study for artefact in ARTEFACTS.values()} == set(STUDIES)
+    ours = {"recipes"}  # of what the paper does not have
+    assert {artefact.study for artefact in ARTEFACTS.values()} == set(STUDIES) - ours

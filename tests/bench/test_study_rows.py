@@ -15,6 +15,7 @@ from newkind.bench.rows import (
     k_rows,
     method_rows,
     pilot_rows,
+    recipe_rows,
     unknown_k_rows,
 )
 from newkind.methods.registry import METHODS, method_config
@@ -83,9 +84,26 @@ def test_k_is_never_below_the_known_classes_and_says_so(data: BenchData) -> None
 
 def test_unknown_k(data: BenchData) -> None:
     rows = unknown_k_rows(data, ["gcd", "simgcd"], 7)
-    assert [row.n_categories for row in rows] == [6, 7, 12, "auto"] * 2
+    assert [row.n_categories for row in rows] == [None, 7, 12, "auto"] * 2
     assert not any(row.is_open for row in rows)
     assert [row.is_open for row in unknown_k_rows(data, ["gcd"], None)] == [False, True, False, False]
+
+
+def test_recipes(data: BenchData, protocol: Protocol) -> None:
+    rows = recipe_rows(data)
+    assert [(row.method, row.recipe) for row in rows[::3]] == [
+        ("kmeans", None),
+        ("gcd", None),
+        ("simgcd", "release"),
+        ("simgcd", "modern"),
+    ]
+    assert [row.n_categories for row in rows] == [None, "auto", 12] * 4
+    published, modern = (
+        make_cell(data, protocol, method=row.method, recipe=row.recipe, n_categories=row.n_categories, seed=0).config
+        for row in (rows[8], rows[11])
+    )
+    assert (published.recipe, modern.recipe) == ("release", "modern")
+    assert (published.k_is_room, modern.k_is_room) == (False, True)  # nobody tells modern that twice as many is wrong
 
 
 def test_distribution_has_the_classifier_on_the_same_representation(data: BenchData) -> None:
