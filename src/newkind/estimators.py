@@ -75,7 +75,7 @@ class SimGCD(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[mis
     def fit(self, X: Any, y: Any) -> SimGCD:
         """X: paths, uint8 images (N, H, W[, C]) or features (N, d); y: (N,), -1, None, NaN or "" for unlabelled."""
         collection = _collect(X, y)
-        epochs = self.epochs or default_epochs("simgcd", self.backbone, self.recipe)
+        epochs = default_epochs("simgcd", self.backbone, self.recipe) if self.epochs is None else self.epochs
         self._discovery = discover(
             collection,
             self._own_folder() / "run",

@@ -297,7 +297,20 @@ def test_a_disk_that_fills_up_loses_nothing(
 ) -> None:
     """No file may grow beyond a limit, as on a full disk: first the tokens fail, then the checkpoint."""
     run = tmp_path / "run"
-    command = [sys.executable, "-m", "newkind", "discover", str(shapes), "--out", str(run), *SMALL, "--epochs", "2"]
+    command = [
+        sys.executable,
+        "-m",
+        "newkind",
+        "discover",
+        str(shapes),
+        "--out",
+        str(run),
+        *SMALL,
+        "--epochs",
+        "2",
+        "--recipe",
+        "release",
+    ]
 
     def limited(megabytes: float) -> subprocess.CompletedProcess[str]:
         size = int(megabytes * 2**20)

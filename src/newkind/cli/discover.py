@@ -112,7 +112,7 @@ def discover(
     distributed.init_from_environment()
     console = Console(highlight=False, quiet=not distributed.main_process())
     collection = open_data(data)
-    epochs = epochs or default_epochs(method, backbone, recipe)
+    epochs = default_epochs(method, backbone, recipe) if epochs is None else epochs
     config = configure(
         collection,
         benchmark=data.partition(":")[0],
