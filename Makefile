@@ -22,7 +22,7 @@ types: $(READY)
 	$(BIN)/mypy
 
 pytest: $(READY) browser
-	$(BIN)/pytest
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
 
 browser:
 	@bash tools/install-browser.sh

@@ -83,6 +83,7 @@ ORDER = [
     "announcing",
     "discovery",
     "model",
+    "choosing",
     "discovering",
     "pretending",
     "ranking",

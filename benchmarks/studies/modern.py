@@ -38,8 +38,8 @@ Way = Callable[[Tensor, Tensor, Tensor, int, int, int], Tensor]
 
 def plain(view: Tensor, _: Tensor, labels: Tensor, k: int, known: int, seed: int, *, clamp: bool) -> Tensor:
     """k-means, or semi-supervised k-means."""
-    given = {"labels": labels, "n_known": known} if clamp else {}
-    return k_means(F.normalize(view, dim=1), k, n_init=10, seed=seed, **given).labels
+    z = F.normalize(view, dim=1)
+    return k_means(z, k, labels=labels if clamp else None, n_known=known if clamp else 0, n_init=10, seed=seed).labels
 
 
 def framed_k_means(view: Tensor, _: Tensor, labels: Tensor, k: int, known: int, seed: int) -> Tensor:
@@ -54,7 +54,8 @@ def mixed(
     """modern's start; read out on the evaluation view."""
     frame, config = Frame(view.shape[1]), replace(FrameConfig(frame=True), **settings)  # type: ignore[arg-type]
     found = find_prototypes(frame, mean if looks else view, labels, config, n_categories=k, n_known=known, seed=seed)
-    return (frame(view) @ found.directions.T).argmax(dim=1)
+    framed: Tensor = frame(view)
+    return (framed @ found.directions.T).argmax(dim=1)
 
 
 WAYS: dict[str, Way] = {

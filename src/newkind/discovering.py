@@ -22,15 +22,13 @@ from newkind.backbone.cache import TokenCache
 from newkind.backbone.online import OnlineTokens
 from newkind.backbone.preparing import Prepared, choose_device, prepare_cache, prepare_trunk
 from newkind.backbone.ready import ReadyFeatures
-from newkind.clustering.number import Estimate, estimate_n_categories, median_estimate
+from newkind.choosing import choose_n_categories
 from newkind.config import DiscoverConfig, to_json
 from newkind.data.catalog import Collection, Features, FileImages, find_obstacles
 from newkind.discovery import assignments_csv, assignments_of, category_rows, name_categories
 from newkind.errors import ConfigError, DataError, RunError
-from newkind.estimating import load_estimate, save_estimate
 from newkind.evaluation import Accuracy, accuracy, evaluate
 from newkind.merging import plan_merging
-from newkind.methods.method import Method
 from newkind.methods.registry import build_method
 from newkind.model import save_model
 from newkind.run import Run
@@ -42,9 +40,6 @@ from newkind.training.network import Network
 __all__ = ["Outcome", "discover"]
 
 Say = Callable[[str], None]
-
-ROOM = 1.25
-"""A number of categories that was asked for is not believed if it is above this many times the most that is to be expected."""
 
 
 @dataclass(frozen=True)
@@ -241,14 +236,8 @@ def _choose_k(run: Run, collection: Collection, config: DiscoverConfig, setting:
     views = _views_of_images(setting, config.training.seed)
     k = torch.zeros(1, dtype=torch.int64)
     if distributed.main_process():
-        estimate = load_estimate(run)
-        if estimate is None:
-            known, seed = collection.catalog.n_known_classes, config.training.seed
-            found = [estimate_n_categories(view, setting.labels, n_known=known, seed=seed) for view in views]
-            estimate = median_estimate(found)
-            save_estimate(run, estimate)
-        say(estimate.sentence())
-        k.fill_(_number_of_prototypes(estimate, config, setting.network.method, say))
+        known = collection.catalog.n_known_classes
+        k.fill_(choose_n_categories(run, config, setting.network.method, views, setting.labels, n_known=known, say=say))
     chosen = int(distributed.broadcast(k))
     return replace(config, method=replace(config.method, n_categories=chosen))
 
@@ -263,20 +252,6 @@ def _views_of_images(setting: _Setting, seed: int) -> list[torch.Tensor]:
         both = image_features(network, setting.source, setting.images, device=device, n_looks=1, seed=seed + look)
         found.append(2 * both - found[0])  # it is the mean with the evaluation view
     return found
-
-
-def _number_of_prototypes(estimate: Estimate, config: DiscoverConfig, method: Method, say: Say) -> int:
-    asked = config.method.n_categories
-    if config.auto_k:
-        # A method that starts at random leaves unused what it does not need; one that starts from clusters splits them.
-        return estimate.generous() if method.merges and not method.starts else estimate.n_categories
-    if estimate.way == "guess" or asked <= ROOM * estimate.high:
-        return asked
-    say(
-        f"{asked} categories are far more than these images seem to have: {estimate.n_categories} are looked for "
-        f"(--exactly insists on {asked})."
-    )
-    return estimate.n_categories
 
 
 def _train(

@@ -170,11 +170,11 @@ def test_looking_on_the_way_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_far_too_many_categories_are_not_believed_unless_insisted_on(tmp_path: Path, monkeypatch) -> None:
-    from newkind import discovering
+    from newkind import choosing
     from newkind.clustering.number import Estimate
 
     estimate = Estimate(n_categories=6, low=5, high=8, n_known=KNOWN, way="pairs", quality=0.9)
-    monkeypatch.setattr(discovering, "estimate_n_categories", lambda *_, **__: estimate)
+    monkeypatch.setattr(choosing, "estimate_n_categories", lambda *_, **__: estimate)
     outcome, said = run(tmp_path / "a", n_categories=12)
     assert any("far more than these images seem to have" in line for line in said)
     assert len(outcome.run.read_json(outcome.run.categories_file)["categories"]) == 6
