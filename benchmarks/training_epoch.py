@@ -47,7 +47,7 @@ def plain_step(model: Any) -> float:
     """Seconds of a step as it is usually written: all frozen blocks, the last block on every token, the losses."""
     blocks = list(model.blocks)
     head = SimGCD(model.embed_dim, simgcd_recipe("release", n_categories=K))
-    optimizer = build_sgd([blocks[-1], head], learning_rate=1e-4, momentum=0.9, weight_decay=5e-5)
+    optimizer = build_sgd([(blocks[-1], 1.0), (head, 1.0)], learning_rate=1e-4, momentum=0.9, weight_decay=5e-5)
     images = torch.randn(2 * B, 3, 224, 224)
 
     def step() -> None:
