@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from statistics import fmean
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -343,7 +343,7 @@ def _run(plan: Plan, *, say: Say, watch: Watch) -> list[str]:
         cell.run.checkpoint_file.unlink(missing_ok=True)  # what is finished is never gone on with
         taken.append(time.perf_counter() - start)
         shown = "  ".join(f"{k.capitalize()} {_percent(v)}" for k, v in (cell.scores() or {}).items())
-        left = f"; about {duration(fmean(taken) * (len(todo) - i))} left" if i < len(todo) else ""
+        left = f"; about {duration(median(taken) * (len(todo) - i))} left" if i < len(todo) else ""
         say(f"[{i}/{len(todo)}] {cell.words}: {shown} ({duration(taken[-1])}{left})")
     return failures
 
