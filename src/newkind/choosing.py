@@ -18,9 +18,6 @@ __all__ = ["choose_n_categories"]
 
 Say = Callable[[str], None]
 
-ROOM = 1.25
-"""A number of categories that was asked for is not believed if it is above this many times the most that is to be expected."""
-
 
 def choose_n_categories(
     run: Run,
@@ -47,10 +44,10 @@ def _number_of_prototypes(estimate: Estimate, config: DiscoverConfig, method: Me
     if config.auto_k:
         # A method that starts at random leaves unused what it does not need; one that starts from clusters splits them.
         return estimate.generous() if method.merges and not method.starts else estimate.n_categories
-    if estimate.way == "guess" or asked <= ROOM * estimate.high:
+    if estimate.way == "guess" or asked <= estimate.high:
         return asked
     say(
-        f"{asked} categories are far more than these images seem to have: {estimate.n_categories} are looked for "
+        f"{asked} categories are more than these images seem to have: {estimate.n_categories} are looked for "
         f"(--exactly insists on {asked})."
     )
     return estimate.n_categories

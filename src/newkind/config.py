@@ -42,7 +42,7 @@ class DiscoverConfig:
     auto_k: bool = False
     """The number of categories is found out from the features before training, and the method's own is only a guess."""
     k_is_room: bool = False
-    """The number of categories is the most there may be: if it is far more than the features can tell apart, fewer are taken."""
+    """The number of categories is the most there may be: if it is more than the features can tell apart, fewer are taken."""
     known_k: str = ""
     """Where the number of categories came from, in words."""
 
