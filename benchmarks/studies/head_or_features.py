@@ -4,7 +4,8 @@
 
 For each finished run of a bench folder: the accuracy of its head, that of k-means on the features that it ended with, the
 weighted 10-NN accuracy of these features (labelled images vote for unlabelled ones of known classes), how many categories
-the head uses, how sure it is, and the accuracy of k-means while the backbone was frozen. Markdown on stdout.
+the head uses, and how sure it is. With `--frozen 112 4` (image size and views) first what RS+ and ORCA have to go by before training: how
+many same-class pairs rank statistics find, and how often the nearest neighbour in a batch is of the same class. Markdown on stdout.
 """
 
 from __future__ import annotations
@@ -20,9 +21,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
+from newkind.backbone.preparing import TrunkConfig
 from newkind.clustering.kmeans import k_means
 from newkind.data.opening import open_data
+from newkind.data.sampling import epoch_batches
+from newkind.estimating import backbone_features
 from newkind.evaluation import accuracy
+from newkind.losses.partners import nearest_partners
+from newkind.losses.rank_statistics import same_dimensions, top_dimensions
 
 
 def neighbours_vote(z: Tensor, labels: NDArray[np.int64], wanted: NDArray[np.bool_], *, k: int = 10) -> Tensor:
@@ -58,14 +64,38 @@ def look(folder: Path, labels: NDArray[np.int64], truth: NDArray[np.int64], is_o
     return "| " + " | ".join(str(cell) for cell in cells) + " |"
 
 
+def pairs(z: Tensor, labels: NDArray[np.int64], truth: NDArray[np.int64]) -> None:
+    """z (n, d): frozen features."""
+    t, free = torch.from_numpy(truth), torch.from_numpy(labels < 0)
+    found = same_dimensions(top_dimensions(z[free], top_k=5)).fill_diagonal_(False)
+    same = (t[free][:, None] == t[free][None]).fill_diagonal_(False)
+    right = int((found & same).sum())
+    print(
+        f"Rank statistics find {right:,} of {int(same.sum()):,} same-class pairs, precision {right / max(int(found.sum()), 1):.3f}."
+    )
+    hits, there = [], []
+    for batch in epoch_batches(labels, batch_size=128, seed=0, epoch=0):
+        own, is_free = t[batch], free[batch]
+        alike = (own[:, None] == own[None]).fill_diagonal_(False)
+        there.append(float(alike.any(dim=1)[is_free].float().mean()))
+        hits.append(float((own[nearest_partners(F.normalize(z[batch], dim=1))] == own)[is_free].float().mean()))
+    print(
+        f"In a batch of 128, {np.mean(there):.3f} of unlabelled images have one of their class; the nearest is one for {np.mean(hits):.3f}.\n"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", type=Path)
     parser.add_argument("data")
+    parser.add_argument("--frozen", nargs=2, type=int, metavar=("SIZE", "VIEWS"))
     options = parser.parse_args()
     collection = open_data(options.data)
     assert collection.truth is not None
     labels, truth = collection.catalog.labels.astype(np.int64), collection.truth.labels.astype(np.int64)
+    if options.frozen:
+        trunk = TrunkConfig(image_size=options.frozen[0], n_views=options.frozen[1])
+        pairs(backbone_features(collection, trunk, say=lambda _: None)[0], labels, truth)
     print("| Method | Seed | All | Old | New | k-means on its features: All | Old | New | 10-NN | In use | Sure |")
     print("| :--- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for folder in sorted(options.runs.iterdir()):
