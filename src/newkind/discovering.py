@@ -233,7 +233,8 @@ def _open_run(
 
 def _choose_k(run: Run, collection: Collection, config: DiscoverConfig, setting: _Setting, say: Say) -> DiscoverConfig:
     """How many categories: found out once for a run, from the features of the backbone as it came."""
-    views = _views_of_images(setting, config.training.seed)
+    is_known = distributed.broadcast(torch.tensor(int(distributed.main_process() and run.estimate_file.exists())))
+    views = [] if is_known else _views_of_images(setting, config.training.seed)
     k = torch.zeros(1, dtype=torch.int64)
     if distributed.main_process():
         known = collection.catalog.n_known_classes

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from newkind.cli.options import DEFAULT_BACKBONE
+
 __all__ = ["app"]
 
 
@@ -21,8 +23,6 @@ class _BuildByDefault(TyperGroup):
 
 
 app = typer.Typer(cls=_BuildByDefault, no_args_is_help=True, help="Build, list and remove cached tokens: cache DATA.")
-
-DEFAULT_BACKBONE = "vit_small_patch14_dinov2.lvd142m"
 
 
 @app.command()

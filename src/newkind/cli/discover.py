@@ -7,13 +7,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from newkind.cli.options import (
+    DEFAULT_BACKBONE,
+    Backbone,
+    Device,
+    Dtype,
+    ImageSize,
+    RandomWeights,
+    TunedBlocks,
+    Views,
+    Weights,
+)
+
 if TYPE_CHECKING:
     from newkind.config import DiscoverConfig
     from newkind.discovering import Outcome
 
 __all__ = ["EpochLines", "discover"]
 
-BACKBONE, VIEWS, TRAIN = "Backbone and views", "Method", "Training"
+VIEWS, TRAIN = "Method", "Training"
 
 
 def discover(
@@ -66,20 +78,14 @@ def discover(
         int, typer.Option(help="Epochs between two scores (or, without truth, counts).", rich_help_panel=TRAIN)
     ] = 10,
     seed: Annotated[int, typer.Option(rich_help_panel=TRAIN)] = 0,
-    backbone: Annotated[
-        str, typer.Option(help="A plain ViT of timm.", rich_help_panel=BACKBONE)
-    ] = "vit_small_patch14_dinov2.lvd142m",
-    weights: Annotated[Path | None, typer.Option(help="A .safetensors or .pth file.", rich_help_panel=BACKBONE)] = None,
-    random_weights: Annotated[
-        bool, typer.Option("--random-weights", help="For trials.", rich_help_panel=BACKBONE)
-    ] = False,
-    image_size: Annotated[int, typer.Option(rich_help_panel=BACKBONE)] = 224,
-    views: Annotated[int, typer.Option(help="Random views of each image in the cache.", rich_help_panel=BACKBONE)] = 8,
-    tuned_blocks: Annotated[int, typer.Option(help="Blocks that are tuned.", rich_help_panel=BACKBONE)] = 1,
-    dtype: Annotated[
-        str, typer.Option(help="Of cached tokens: float16 or int8.", rich_help_panel=BACKBONE)
-    ] = "float16",
-    device: Annotated[str, typer.Option(help="cpu, cuda, mps or auto.", rich_help_panel=BACKBONE)] = "auto",
+    backbone: Backbone = DEFAULT_BACKBONE,
+    weights: Weights = None,
+    random_weights: RandomWeights = False,
+    image_size: ImageSize = 224,
+    views: Views = 8,
+    tuned_blocks: TunedBlocks = 1,
+    dtype: Dtype = "float16",
+    device: Device = "auto",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Throw away the run in --out and start anew.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Insist that there is a run to go on with.")] = False,
     dry_run: Annotated[

@@ -7,6 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from newkind.cli.options import (
+    DEFAULT_BACKBONE,
+    Backbone,
+    Device,
+    Dtype,
+    ImageSize,
+    RandomWeights,
+    TunedBlocks,
+    Views,
+    Weights,
+)
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -14,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["tune"]
 
-BACKBONE, METHOD, TRAIN = "Backbone and views", "Method", "Training"
+METHOD, TRAIN = "Method", "Training"
 
 
 def tune(
@@ -52,20 +64,14 @@ def tune(
     seed: Annotated[
         int, typer.Option(help="Of the runs, and of which classes are held out.", rich_help_panel=TRAIN)
     ] = 0,
-    backbone: Annotated[
-        str, typer.Option(help="A plain ViT of timm.", rich_help_panel=BACKBONE)
-    ] = "vit_small_patch14_dinov2.lvd142m",
-    weights: Annotated[Path | None, typer.Option(help="A .safetensors or .pth file.", rich_help_panel=BACKBONE)] = None,
-    random_weights: Annotated[
-        bool, typer.Option("--random-weights", help="For trials.", rich_help_panel=BACKBONE)
-    ] = False,
-    image_size: Annotated[int, typer.Option(rich_help_panel=BACKBONE)] = 224,
-    views: Annotated[int, typer.Option(help="Random views of each image in the cache.", rich_help_panel=BACKBONE)] = 8,
-    tuned_blocks: Annotated[int, typer.Option(help="Blocks that are tuned.", rich_help_panel=BACKBONE)] = 1,
-    dtype: Annotated[
-        str, typer.Option(help="Of cached tokens: float16 or int8.", rich_help_panel=BACKBONE)
-    ] = "float16",
-    device: Annotated[str, typer.Option(help="cpu, cuda, mps or auto.", rich_help_panel=BACKBONE)] = "auto",
+    backbone: Backbone = DEFAULT_BACKBONE,
+    weights: Weights = None,
+    random_weights: RandomWeights = False,
+    image_size: ImageSize = 224,
+    views: Views = 8,
+    tuned_blocks: TunedBlocks = 1,
+    dtype: Dtype = "float16",
+    device: Device = "auto",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say which runs there are and which are finished.")
     ] = False,
