@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment, minimize_scalar
 from sklearn.cluster import KMeans
 
-from newkind.backbone.preparing import TrunkConfig
-from newkind.clustering.number import estimate_n_categories
-from newkind.data.opening import open_data
-from newkind.estimating import backbone_features
+from newkind.backbone.loader import TrunkConfig
+from newkind.clustering.n_categories import estimate_n_categories
+from newkind.data.open_data import open_data
+from newkind.pipeline.estimate_n_categories import backbone_features
 
 BAR = 10
 

@@ -9,7 +9,7 @@ import torch
 
 from measure import best_seconds
 from newkind.backbone.folded import FoldedBlock, normalise_tokens
-from newkind.backbone.split import build_vit
+from newkind.backbone.vit import build_vit
 
 MODELS = {"ViT-S/14": "vit_small_patch14_dinov2.lvd142m", "ViT-B/16": "vit_base_patch16_224.dino"}
 BATCH = 256

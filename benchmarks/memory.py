@@ -25,7 +25,7 @@ def build(n_images: int) -> None:
     """Caches `n_images` made-up photographs with ViT-S/14 (random weights)."""
     from PIL import Image
 
-    from newkind.backbone.preparing import TrunkConfig, prepare_cache, prepare_trunk
+    from newkind.backbone.loader import TrunkConfig, prepare_cache, prepare_trunk
     from newkind.data.sources import read_folder
 
     with tempfile.TemporaryDirectory() as folder:
@@ -44,9 +44,9 @@ def build(n_images: int) -> None:
 
 def train(n_images: int) -> None:
     """An epoch of SimGCD on a store of `n_images` made-up records of ViT-S/14."""
-    from newkind.backbone.split import build_vit, split
-    from newkind.training.engine import TrainingConfig
-    from newkind.training.engine import train as run
+    from newkind.backbone.vit import build_vit, split
+    from newkind.training.trainer import TrainingConfig
+    from newkind.training.trainer import train as run
     from training_epoch import fill_store, network_of
 
     trunk, tuned = split(build_vit("vit_small_patch14_dinov2.lvd142m", image_size=224))

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from newkind.discovery import Assignment, Category, assignments_csv, category_rows
+from newkind.runs.assignments import Assignment, Category, assignments_csv, category_rows
 from newkind.evaluation import evaluate
-from newkind.run import Run
+from newkind.runs.run import Run
 
 BAR_SECONDS, BAR_BYTES, BAR_GIGABYTES = 60.0, 15e6, 2.0
 N_PICTURES = 400
@@ -97,7 +97,7 @@ def make_run(folder: Path, n: int, n_categories: int) -> Run:
 
 def report(folder: Path) -> None:
     """Runs in a process of its own, since the peak is a process's."""
-    from newkind.report.writing import write_report
+    from newkind.report.write import write_report
 
     start = time.perf_counter()
     written = write_report(Run.open(folder), say=lambda _: None)

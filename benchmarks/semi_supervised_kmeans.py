@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from measure import best_seconds
-from newkind.allocator import keep_large_blocks
+from newkind.backbone.allocator import keep_large_blocks
 from newkind.clustering.kmeans import k_means
 
 BAR, MAX_ITER, TOLERANCE = 20.0, 20, 1e-4

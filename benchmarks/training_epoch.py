@@ -20,15 +20,15 @@ import torch
 from torch import nn
 
 from measure import best_seconds
-from newkind.allocator import keep_large_blocks
-from newkind.backbone.cache import TokenCache
-from newkind.backbone.split import TunedBlocks, build_vit, split
-from newkind.backbone.store import RecordLayout, TokenStore
+from newkind.backbone.allocator import keep_large_blocks
+from newkind.backbone.token_cache import TokenCache
+from newkind.backbone.vit import TunedBlocks, build_vit, split
+from newkind.backbone.token_store import RecordLayout, TokenStore
 from newkind.backbone.tokens import Tokens
 from newkind.methods.method import Batch
 from newkind.methods.simgcd import SimGCD, simgcd_recipe
 from newkind.training.network import Network
-from newkind.training.optim import build_sgd
+from newkind.training.optimizer import build_sgd
 
 MODELS = {"ViT-S/14": ("vit_small_patch14_dinov2.lvd142m", 60), "ViT-B/16": ("vit_base_patch16_224.dino", 100)}
 B, V, EPOCHS, K = 128, 8, 200, 200

@@ -7,16 +7,16 @@ from pathlib import Path
 
 from groceries import fetch_groceries
 
-from newkind.backbone.preparing import TrunkConfig
+from newkind.backbone.loader import TrunkConfig
 from newkind.cli.discover import EpochLines
 from newkind.config import configure
 from newkind.data.catalog import Collection
-from newkind.data.opening import open_data
-from newkind.discovering import discover
+from newkind.data.open_data import open_data
+from newkind.pipeline.discover import discover
 from newkind.evaluation import Accuracy
 from newkind.progress import duration
-from newkind.report.writing import try_report
-from newkind.training.engine import TrainingConfig
+from newkind.report.write import try_report
+from newkind.training.trainer import TrainingConfig
 
 FOLDER = Path("demo")
 TRUNK = TrunkConfig(image_size=112, n_views=4)

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from newkind.backbone.preparing import TrunkConfig
+from newkind.backbone.loader import TrunkConfig
 from newkind.clustering.kmeans import k_means
-from newkind.data.opening import open_data
+from newkind.data.open_data import open_data
 from newkind.data.sampling import epoch_batches
-from newkind.estimating import backbone_features
+from newkind.pipeline.estimate_n_categories import backbone_features
 from newkind.evaluation import accuracy
 from newkind.losses.partners import nearest_partners
 from newkind.losses.rank_statistics import same_dimensions, top_dimensions

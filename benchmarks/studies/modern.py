@@ -19,14 +19,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from newkind.backbone.preparing import TrunkConfig, prepare_cache, prepare_trunk
+from newkind.backbone.loader import TrunkConfig, prepare_cache, prepare_trunk
 from newkind.clustering.kmeans import k_means, known_first
-from newkind.data.opening import open_data
+from newkind.data.open_data import open_data
 from newkind.data.sources import from_features
 from newkind.evaluation import accuracy
 from newkind.methods.frame import Frame, FrameConfig, find_prototypes
 from newkind.methods.registry import build_method, method_config
-from newkind.pretending import pretend
+from newkind.experiments.holdout import pretend
 from newkind.training.inference import image_features
 from newkind.training.network import Network
 

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from newkind.backbone.preparing import TrunkConfig
-from newkind.clustering.number import Estimate, estimate_by_search, estimate_n_categories
-from newkind.data.opening import open_data
-from newkind.estimating import backbone_features
+from newkind.backbone.loader import TrunkConfig
+from newkind.clustering.n_categories import Estimate, estimate_by_search, estimate_n_categories
+from newkind.data.open_data import open_data
+from newkind.pipeline.estimate_n_categories import backbone_features
 
 Problem = tuple[str, torch.Tensor, NDArray[np.int64], int, int]
 

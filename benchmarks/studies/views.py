@@ -18,14 +18,14 @@ import numpy as np
 import torch
 
 from newkind.backbone.online import OnlineTokens
-from newkind.backbone.preparing import TrunkConfig, prepare_cache, prepare_trunk
+from newkind.backbone.loader import TrunkConfig, prepare_cache, prepare_trunk
 from newkind.backbone.tokens import TokenSource
 from newkind.config import configure
 from newkind.data.catalog import Collection, Features
-from newkind.data.opening import open_data
+from newkind.data.open_data import open_data
 from newkind.evaluation import accuracy
 from newkind.methods.simgcd import SimGCD, SimGCDConfig
-from newkind.training.engine import TrainingConfig, train
+from newkind.training.trainer import TrainingConfig, train
 from newkind.training.inference import predict_images
 from newkind.training.network import Network
 

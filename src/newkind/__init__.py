@@ -7,8 +7,8 @@ __all__ = ["SemiSupervisedKMeans", "SimGCD", "__version__", "discover", "load", 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "SemiSupervisedKMeans": "newkind.clustering.estimator",
-    "SimGCD": "newkind.estimators",
+    "SemiSupervisedKMeans": "newkind.clustering.semi_supervised_kmeans",
+    "SimGCD": "newkind.sklearn",
     "discover": "newkind.api",
     "load": "newkind.api",
     "tune": "newkind.api",

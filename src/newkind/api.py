@@ -7,22 +7,22 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from newkind.backbone.preparing import TrunkConfig
+from newkind.backbone.loader import TrunkConfig
 from newkind.config import configure, default_epochs
 from newkind.data.catalog import Collection, FileImages
-from newkind.data.opening import open_data
-from newkind.discovering import Outcome
-from newkind.discovering import discover as run_discovery
-from newkind.discovery import Assignment, Category, read_assignments
-from newkind.model import LoadedModel, load_model
-from newkind.predicting import images_at, sort_images
+from newkind.data.open_data import open_data
+from newkind.pipeline.discover import Outcome
+from newkind.pipeline.discover import discover as run_discovery
+from newkind.runs.assignments import Assignment, Category, read_assignments
+from newkind.runs.model_io import LoadedModel, load_model
+from newkind.pipeline.predict import images_at, sort_images
 from newkind.progress import quiet
-from newkind.ranking import Ranking
-from newkind.report.writing import try_report
-from newkind.run import Run
-from newkind.training.engine import TrainingConfig
-from newkind.tuning import EPOCHS, TuneConfig
-from newkind.tuning import tune as run_tuning
+from newkind.experiments.ranking import Ranking
+from newkind.report.write import try_report
+from newkind.runs.run import Run
+from newkind.training.trainer import TrainingConfig
+from newkind.experiments.tune import EPOCHS, TuneConfig
+from newkind.experiments.tune import tune as run_tuning
 
 __all__ = ["Discovery", "discover", "load", "tune"]
 

@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from newkind.backbone.preparing import TrunkConfig
+from newkind.backbone.loader import TrunkConfig
 from newkind.data.catalog import Collection
 from newkind.errors import ConfigError
 from newkind.methods.method import MethodConfig
 from newkind.methods.registry import method_config
-from newkind.training.engine import TrainingConfig
+from newkind.training.trainer import TrainingConfig
 
 __all__ = [
     "DiscoverConfig",

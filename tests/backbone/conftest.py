@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from newkind.backbone.cache import CacheKey
-from newkind.backbone.preparing import Prepared, TrunkConfig, prepare_trunk
+from newkind.backbone.token_cache import CacheKey
+from newkind.backbone.loader import Prepared, TrunkConfig, prepare_trunk
 from newkind.data.catalog import Collection
 from newkind.data.sources import read_folder
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from newkind.backbone.folded import FoldedBlock, normalise_tokens
-from newkind.backbone.split import build_vit, split
+from newkind.backbone.vit import build_vit, split
 from newkind.backbone.weights import list_stored, load_backbone
 from newkind.errors import BackboneError
 

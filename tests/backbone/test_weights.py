@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import save_file
 
 from newkind.backbone import weights, wheel
-from newkind.backbone.onnx_file import read_onnx
+from newkind.backbone.onnx_weights import read_onnx
 from newkind.backbone.weights import list_stored, load_backbone, state_hash
 from newkind.errors import WeightsError
 

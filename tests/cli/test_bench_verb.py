@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from newkind.bench.paper import ARTEFACTS
+from newkind.experiments.paper.catalogue import ARTEFACTS
 from newkind.cli import app
 from newkind.errors import NewkindError
 

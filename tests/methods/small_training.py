@@ -10,7 +10,7 @@ from newkind.backbone.ready import ReadyFeatures
 from newkind.data.catalog import Features
 from newkind.methods.method import Batch, Method
 from newkind.methods.registry import build_method, method_config
-from newkind.training.engine import TrainingConfig, train
+from newkind.training.trainer import TrainingConfig, train
 from newkind.training.network import Network
 
 K, DIM = 6, 16

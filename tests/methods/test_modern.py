@@ -7,19 +7,19 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from newkind.backbone.preparing import TrunkConfig
+from newkind.backbone.loader import TrunkConfig
 from newkind.backbone.ready import ReadyFeatures
 from newkind.config import configure, default_recipe
 from newkind.data.catalog import Features
 from newkind.data.sources import from_features
-from newkind.discovering import discover
+from newkind.pipeline.discover import discover
 from newkind.errors import ConfigError
 from newkind.evaluation import accuracy
 from newkind.methods.frame import Frame, FrameConfig, find_prototypes, settle_prototypes
 from newkind.methods.method import Batch
 from newkind.methods.registry import build_method, method_config
 from newkind.methods.simgcd import SimGCD, SimGCDConfig
-from newkind.training.engine import TrainingConfig, train
+from newkind.training.trainer import TrainingConfig, train
 from newkind.training.network import Network
 
 DIM, K, KNOWN = 12, 6, 3
@@ -171,7 +171,7 @@ def test_looking_on_the_way_changes_nothing(tmp_path: Path) -> None:
 
 def test_too_many_categories_are_not_believed_unless_insisted_on(tmp_path: Path, monkeypatch) -> None:
     from newkind import choosing
-    from newkind.clustering.number import Estimate
+    from newkind.clustering.n_categories import Estimate
 
     estimate = Estimate(n_categories=6, low=5, high=8, n_known=KNOWN, way="pairs", quality=0.9)
     monkeypatch.setattr(choosing, "estimate_n_categories", lambda *_, **__: estimate)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from newkind.errors import ConfigError
-from newkind.heads import CosineClassifier, Projector
+from newkind.methods.heads import CosineClassifier, Projector
 from newkind.methods.method import Batch
 from newkind.methods.simgcd import SimGCD, SimGCDConfig, simgcd_recipe
 

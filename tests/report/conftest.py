@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from newkind.discovery import Assignment, Category, assignments_csv, category_rows
+from newkind.runs.assignments import Assignment, Category, assignments_csv, category_rows
 from newkind.evaluation import evaluate
-from newkind.report.writing import write_report
-from newkind.run import Run
+from newkind.report.write import write_report
+from newkind.runs.run import Run
 
 SCRIPT = "<script>alert(1)</script>"
 KINDS = ("apple", SCRIPT, "pear", "plum")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from newkind.run import Run
+from newkind.runs.run import Run
 
 SCRIPT = "<script>alert(1)</script>"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from newkind.report.gallery import Amounts, amounts_for, centres_of, chapters_of, typicality
-from newkind.report.pictures import find_pictures
-from newkind.report.story import read_story
-from newkind.run import Run
+from newkind.report.images import find_pictures
+from newkind.report.contents import read_story
+from newkind.runs.run import Run
 
 AMOUNTS = Amounts(4, 3, 2, 2)
 

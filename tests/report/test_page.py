@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from newkind.errors import RunError
 from newkind.report.page import MARK, Album, _breaks, _common_folder, _embed, anchors_of
-from newkind.report.story import read_story
-from newkind.report.writing import PAGE_BYTES, PICTURE_BYTES, SHEET_BYTES, _picture_bytes, try_report, write_report
-from newkind.run import Run
+from newkind.report.contents import read_story
+from newkind.report.write import PAGE_BYTES, PICTURE_BYTES, SHEET_BYTES, _picture_bytes, try_report, write_report
+from newkind.runs.run import Run
 
 SCRIPT = "<script>alert(1)</script>"
 MakeRun = Callable[..., Run]

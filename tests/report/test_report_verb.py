@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from newkind.run import Run
+from newkind.runs.run import Run
 
 MakeRun = Callable[..., Run]
 

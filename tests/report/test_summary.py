@@ -5,9 +5,9 @@ from dataclasses import replace
 from rich.console import Console
 
 from newkind.report.headline import headline_of
-from newkind.report.story import read_story
+from newkind.report.contents import read_story
 from newkind.report.summary import summary_of, summary_table
-from newkind.run import Run
+from newkind.runs.run import Run
 
 
 def printed(table: object, width: int = 100) -> str:

@@ -13,9 +13,9 @@ from newkind.data.catalog import Features
 from newkind.methods.debiaspl import DebiasPL, DebiasPLConfig
 from newkind.methods.orca import ORCA, ORCAConfig
 from newkind.training.checkpoint import load_checkpoint
-from newkind.training.engine import TrainingConfig, train
+from newkind.training.trainer import TrainingConfig, train
 from newkind.training.network import Network
-from newkind.training.optim import build_sgd
+from newkind.training.optimizer import build_sgd
 
 K, DIM, DECAY = 4, 8, 0.9
 

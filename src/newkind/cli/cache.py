@@ -46,8 +46,8 @@ def build(
 
     from rich.console import Console
 
-    from newkind.backbone.preparing import TrunkConfig, prepare_cache, prepare_trunk
-    from newkind.data.opening import open_data
+    from newkind.backbone.loader import TrunkConfig, prepare_cache, prepare_trunk
+    from newkind.data.open_data import open_data
 
     console = Console(highlight=False)
     collection = open_data(data)
@@ -78,8 +78,8 @@ def list_() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from newkind.backbone.shelf import list_caches
-    from newkind.places import cache_dir
+    from newkind.backbone.cache_folders import list_caches
+    from newkind.paths import cache_dir
 
     console = Console(highlight=False)
     caches = list_caches()
@@ -122,7 +122,7 @@ def prune(
     """Remove token caches. They can be built again from the images."""
     from rich.console import Console
 
-    from newkind.backbone.shelf import list_caches, remove_cache
+    from newkind.backbone.cache_folders import list_caches, remove_cache
     from newkind.errors import CacheError
 
     chosen = [cache.folder.name for cache in list_caches()] if everything else names or []

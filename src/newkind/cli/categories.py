@@ -37,14 +37,14 @@ def estimate_k(
 
     from rich.console import Console
 
-    from newkind.backbone.preparing import TrunkConfig
-    from newkind.clustering.number import estimate_by_search, estimate_n_categories
+    from newkind.backbone.loader import TrunkConfig
+    from newkind.clustering.n_categories import estimate_by_search, estimate_n_categories
     from newkind.data.catalog import find_obstacles
-    from newkind.data.opening import open_data
+    from newkind.data.open_data import open_data
     from newkind.errors import RunError
-    from newkind.estimating import backbone_features, save_estimate
+    from newkind.pipeline.estimate_n_categories import backbone_features, save_estimate
     from newkind.progress import duration
-    from newkind.run import Run
+    from newkind.runs.run import Run
 
     console = Console(highlight=False)
     say = partial(console.print, markup=False)

@@ -21,7 +21,7 @@ from newkind.cli.options import (
 
 if TYPE_CHECKING:
     from newkind.config import DiscoverConfig
-    from newkind.discovering import Outcome
+    from newkind.pipeline.discover import Outcome
 
 __all__ = ["EpochLines", "discover"]
 
@@ -108,12 +108,12 @@ def discover(
     from rich.console import Console
 
     from newkind import distributed
-    from newkind.backbone.preparing import TrunkConfig
+    from newkind.backbone.loader import TrunkConfig
     from newkind.config import configure, default_epochs, read_n_categories, read_settings
-    from newkind.data.opening import open_data
-    from newkind.discovering import discover as run_discovery
-    from newkind.report.writing import try_report
-    from newkind.training.engine import TrainingConfig
+    from newkind.data.open_data import open_data
+    from newkind.pipeline.discover import discover as run_discovery
+    from newkind.report.write import try_report
+    from newkind.training.trainer import TrainingConfig
 
     distributed.init_from_environment()
     console = Console(highlight=False, quiet=not distributed.main_process())

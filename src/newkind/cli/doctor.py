@@ -12,7 +12,7 @@ def doctor() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from newkind.checkup import examine
+    from newkind.pipeline.doctor import examine
 
     console = Console(highlight=False)
     table = Table.grid(padding=(0, 2))

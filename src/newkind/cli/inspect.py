@@ -37,7 +37,7 @@ def inspect(
 
     from newkind.data.benchmarks import recognise
     from newkind.data.inspection import inspect_collection
-    from newkind.data.opening import open_data
+    from newkind.data.open_data import open_data
     from newkind.progress import progress_bar
 
     collection = open_data(data)

@@ -22,8 +22,8 @@ def report(
 
     from rich.console import Console
 
-    from newkind.report.writing import write_report
-    from newkind.run import Run
+    from newkind.report.write import write_report
+    from newkind.runs.run import Run
 
     console = Console(stderr=True, highlight=False)
     written = write_report(

@@ -25,13 +25,13 @@ def predict(
 
     from rich.console import Console
 
-    from newkind.data.opening import open_data
-    from newkind.discovery import assignments_csv
+    from newkind.data.open_data import open_data
+    from newkind.runs.assignments import assignments_csv
     from newkind.errors import RunError
-    from newkind.model import load_model
-    from newkind.predicting import as_images, images_at, sort_images
+    from newkind.runs.model_io import load_model
+    from newkind.pipeline.predict import as_images, images_at, sort_images
     from newkind.progress import progress_bar
-    from newkind.run import Run, to_bytes
+    from newkind.runs.run import Run, to_bytes
 
     console = Console(stderr=True, highlight=False)
     opened = Run.open(run)
@@ -63,11 +63,11 @@ def sort(
 
     from rich.console import Console
 
-    from newkind.discovery import read_assignments
+    from newkind.runs.assignments import read_assignments
     from newkind.errors import ConfigError, RunError
     from newkind.progress import progress_bar
-    from newkind.run import Run
-    from newkind.sorting import MODES, carry_out, plan_sorting
+    from newkind.runs.run import Run
+    from newkind.pipeline.export import MODES, carry_out, plan_sorting
 
     if mode not in MODES:
         raise ConfigError(f"mode is one of {', '.join(MODES)}; got {mode}.")
@@ -100,8 +100,8 @@ def evaluate(
     from rich.console import Console
 
     from newkind.progress import percent
-    from newkind.run import Run
-    from newkind.scoring import score_run
+    from newkind.runs.run import Run
+    from newkind.pipeline.evaluate import score_run
 
     found = score_run(Run.open(run), truth)
     if as_json:

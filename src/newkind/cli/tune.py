@@ -22,7 +22,7 @@ from newkind.cli.options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from newkind.ranking import Ranking
+    from newkind.experiments.ranking import Ranking
 
 __all__ = ["tune"]
 
@@ -81,14 +81,14 @@ def tune(
 
     from rich.console import Console
 
-    from newkind.backbone.preparing import TrunkConfig
-    from newkind.cli.watching import watch_epochs
+    from newkind.backbone.loader import TrunkConfig
+    from newkind.cli.epoch_bar import watch_epochs
     from newkind.config import read_settings
-    from newkind.data.opening import open_data
+    from newkind.data.open_data import open_data
     from newkind.errors import RunError
-    from newkind.training.engine import TrainingConfig
-    from newkind.tuning import TuneConfig, read_tries
-    from newkind.tuning import tune as run_tuning
+    from newkind.training.trainer import TrainingConfig
+    from newkind.experiments.tune import TuneConfig, read_tries
+    from newkind.experiments.tune import tune as run_tuning
 
     console = Console(highlight=False)
     config = TuneConfig(

@@ -19,7 +19,7 @@ def weights(
     from rich.table import Table
 
     from newkind.backbone.weights import fetch_weights, list_stored
-    from newkind.places import cache_dir
+    from newkind.paths import cache_dir
 
     console = Console(highlight=False)
     if backbone:

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from newkind import distributed
 from newkind.errors import ConfigError
-from newkind.heads import CosineClassifier
+from newkind.methods.heads import CosineClassifier
 from newkind.losses.debias import pseudo_label_loss, pseudo_labels, running_mean
 from newkind.losses.supervised import supervised_loss
 from newkind.methods.method import Batch, LossTerms, Method, gather_views

@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 from newkind import distributed
 from newkind.errors import ConfigError
-from newkind.heads import CosineClassifier
+from newkind.methods.heads import CosineClassifier
 from newkind.losses.entropy import mean_entropy_penalty
 from newkind.losses.margins import confidence_sums, margin_loss
 from newkind.losses.pairwise import partner_loss

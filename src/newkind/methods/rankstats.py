@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from newkind.errors import ConfigError
-from newkind.heads import CosineClassifier
+from newkind.methods.heads import CosineClassifier
 from newkind.losses.consistency import consistency_loss, ramp_up
 from newkind.losses.pairwise import pair_loss
 from newkind.losses.rank_statistics import same_dimensions, top_dimensions

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from newkind.errors import ConfigError
-from newkind.heads import Projector
+from newkind.methods.heads import Projector
 from newkind.losses.contrastive import contrastive_loss
 from newkind.methods.method import Batch, MethodConfig
 

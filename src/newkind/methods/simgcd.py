@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from newkind.errors import ConfigError
-from newkind.heads import CosineClassifier
+from newkind.methods.heads import CosineClassifier
 from newkind.losses.distillation import self_distillation_loss
 from newkind.losses.entropy import mean_entropy_penalty
 from newkind.losses.schedules import teacher_temperature

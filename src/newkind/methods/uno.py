@@ -21,7 +21,7 @@ from torch.nn import functional as F
 
 from newkind import distributed
 from newkind.errors import ConfigError
-from newkind.heads import CosineClassifier
+from newkind.methods.heads import CosineClassifier
 from newkind.losses.sinkhorn import sinkhorn
 from newkind.losses.swapped import swapped_prediction_loss
 from newkind.methods.method import Batch, LossTerms, Method, MethodConfig, gather_views

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from newkind.report.pictures import Pictures
-from newkind.report.story import Story
+from newkind.report.images import Pictures
+from newkind.report.contents import Story
 
 __all__ = ["Amounts", "Chapter", "Neighbour", "amounts_for", "centres_of", "chapters_of", "typicality"]
 

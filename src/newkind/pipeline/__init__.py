@@ -1,0 +1,1 @@
+"""The stages of a discovery, from a collection to a finished run."""

@@ -1,0 +1,225 @@
+"""`report`: a run folder to one page. Reads, chooses, makes thumbnails and a map, and writes the file as a whole."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
+
+from newkind.data.catalog import Collection
+from newkind.errors import RunError
+from newkind.progress import duration, progress_bar
+from newkind.report.map import Atlas, lay_out, map_seconds
+from newkind.report.charts import bars
+from newkind.report.comparison import Comparison, compare_runs
+from newkind.report.questionable import Copies, find_copies, lines_between, mislabelled_lines
+from newkind.report.gallery import Chapter, amounts_for, chapters_of
+from newkind.report.headline import SURE, headline_of
+from newkind.report.provenance import curves_of, estimate_panel, facts_of, title_of
+from newkind.report.page import MARK, Album, anchors_of, map_data, render
+from newkind.report.images import Pictures, find_pictures
+from newkind.report.contents import Story, read_story
+from newkind.report.thumbnails import SHEET_SIDES, Sheets, make_sheets, make_thumbnails
+from newkind.report.accuracy import verdict_of
+from newkind.runs.run import Run
+
+__all__ = ["try_report", "write_report"]
+
+Say = Callable[[str], None]
+PAGE_BYTES, PICTURE_BYTES, SHEET_BYTES = 14_500_000, 9_000_000, 3_600_000
+"""What the page, its thumbnails and the map's tiny pictures may take up, so that the file stays under 15 MB."""
+MAX_SHEET_PICTURES = 6_000
+MANY_DOUBTS = 36
+MANY_COPIES = 40
+MANY_FILES = 200
+
+
+def write_report(
+    run: Run,
+    *,
+    collection: Collection | None = None,
+    data: Path | None = None,
+    out: Path | None = None,
+    compare: Run | None = None,
+    seconds: dict[str, float] | None = None,
+    say: Say = print,
+    progress: bool = False,
+) -> Path:
+    """Writes report.html into the run (or `out`), replacing only a report; gives its path.
+
+    `collection`: the run's own, if it is at hand; otherwise its images are looked for in `data`, or where they were.
+    `seconds`: how long the parts of the run took, if that is known.
+    """
+    target = out or run.report_file
+    _check_target(target)
+    story = read_story(run)
+    other = None if compare is None else read_story(compare)
+    pictures = find_pictures(story, collection=collection, data=data)
+    if pictures.note:
+        say(f"{pictures.note} Looked in {pictures.missing_from}." if pictures.missing_from else pictures.note)
+    text = _tell(story, pictures, other, seconds=seconds, say=say, progress=progress)
+    _check_target(target)  # nobody has put something there meanwhile
+    run.write_text(target, text)
+    return target
+
+
+def try_report(
+    run: Run,
+    *,
+    collection: Collection | None = None,
+    seconds: dict[str, float] | None = None,
+    say: Say = print,
+    progress: bool = False,
+) -> Path | None:
+    """As `write_report`, for the end of a run that must not be lost: whatever goes wrong becomes a sentence, and None."""
+    try:
+        return write_report(run, collection=collection, seconds=seconds, say=say, progress=progress)
+    except Exception as error:  # noqa: BLE001 - the run is finished and safe; only its picture is missing
+        reason = str(error) or type(error).__name__
+        say(f"The run is complete, but its report could not be made ({reason}). Try: newkind report {run.folder}")
+        return None
+
+
+def _check_target(target: Path) -> None:
+    """Only a report of ours is ever replaced."""
+    try:
+        with open(target, "rb") as file:
+            ours = MARK.encode() in file.read(4096)
+    except FileNotFoundError:
+        if target.parent.is_dir():
+            return
+        raise RunError(f"There is no folder {target.parent}.", fix="Make it, or take another --out.") from None
+    except OSError as error:
+        raise RunError(f"{target} cannot be written ({error.strerror}).", fix="Take another --out.") from None
+    if not ours:
+        raise RunError(f"{target} exists and is not a Newkind report; it was not touched.", fix="Take another --out.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Doubts:
+    """What deserves a second look."""
+
+    n_between: int
+    between: list[int]
+    n_mislabelled: int
+    mislabelled: list[int]
+    n_copies: int
+    copies: list[Copies]
+
+
+def _tell(
+    story: Story,
+    pictures: Pictures,
+    other: Story | None,
+    *,
+    seconds: dict[str, float] | None,
+    say: Say,
+    progress: bool,
+) -> str:
+    """All parts of the page, and the page."""
+    chapters = chapters_of(story, pictures, amounts_for(len(story.shown)))
+    doubts = _doubts(story, pictures)
+    comparison = None if other is None else compare_runs(story, other, pictures)
+    atlas = _map(story, say)
+    album, sheets = _pictures(pictures, _wanted(chapters, doubts, comparison), atlas, progress=progress)
+    anchors = anchors_of(story)
+    sizes = bars([_size_bar(story, c) for c in sorted(chapters, key=lambda c: -c.n_sorted)], width=720, height=120)
+    return render(
+        story,
+        album,
+        anchors,
+        title=title_of(story),
+        headline=headline_of(story),
+        sure_from=SURE,
+        chapters=chapters,
+        by_number={chapter.number: chapter for chapter in chapters},
+        kinds={
+            "new": {c.number for c in chapters if story.categories[c.number].status == "new"},
+            "known": {c.number for c in chapters if story.categories[c.number].status != "new"},
+        },
+        sizes=sizes,
+        doubts=doubts,
+        set_aside=pictures.set_aside[:MANY_FILES],
+        n_set_aside=len(pictures.set_aside),
+        pictures_note=pictures.note,
+        atlas=atlas,
+        map_data=None if atlas is None else map_data(story, atlas, sheets, anchors),
+        verdict=verdict_of(story, pictures),
+        curves=curves_of(story.metrics),
+        estimate=estimate_panel(story),
+        facts=facts_of(story, seconds=seconds),
+        comparison=comparison,
+        written=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+    )
+
+
+def _doubts(story: Story, pictures: Pictures) -> _Doubts:
+    between, mislabelled, copies = lines_between(story), mislabelled_lines(story), find_copies(story, pictures)
+    return _Doubts(
+        n_between=len(between),
+        between=between[:MANY_DOUBTS].tolist(),
+        n_mislabelled=len(mislabelled),
+        mislabelled=mislabelled[:MANY_DOUBTS].tolist(),
+        n_copies=len(copies),
+        copies=copies[:MANY_COPIES],
+    )
+
+
+def _map(story: Story, say: Say) -> Atlas | None:
+    """None for a run that kept no features."""
+    if story.features is None or not len(story):
+        return None
+    if map_seconds(len(story)) > 3:
+        say(f"Drawing the map of {len(story):,} images (about {duration(map_seconds(len(story)))}).")
+    return lay_out(story.features, story.category)
+
+
+def _wanted(chapters: list[Chapter], doubts: _Doubts, comparison: Comparison | None) -> list[int]:
+    """Lines whose pictures the page shows, the most important first: a face for every category, then the rest in turns."""
+    rows = [chapter.typical or chapter.labelled for chapter in chapters]
+    wanted: list[int] = [row[0] for row in rows if row]
+    wanted += doubts.mislabelled + doubts.between
+    wanted += [copies.lines[0] for copies in doubts.copies]
+    wanted += [line for move in (comparison.moves if comparison else ()) for line in move.lines]
+    wanted += _in_turns(chapter.typical + chapter.labelled for chapter in chapters)
+    wanted += _in_turns(chapter.borderline for chapter in chapters)
+    return list(dict.fromkeys(wanted))
+
+
+def _in_turns(rows: Iterable[tuple[int, ...]]) -> list[int]:
+    return [line for turn in zip_longest(*rows) for line in turn if line is not None]
+
+
+def _pictures(pictures: Pictures, wanted: list[int], atlas: Atlas | None, *, progress: bool) -> tuple[Album, Sheets]:
+    """Thumbnails for what the page shows, and tiny ones for the map's other images."""
+    images = pictures.images
+    if images is None:
+        return Album({}), Sheets(SHEET_SIDES[0])
+
+    def place(line: int) -> int:
+        return int(pictures.place[line])
+
+    there = [line for line in wanted if place(line) >= 0]
+    on_map = [line for line in ([] if atlas is None else atlas.lines.tolist()) if place(line) >= 0]
+    total = len(there) + min(len(set(on_map) - set(there)), MAX_SHEET_PICTURES)
+    with progress_bar("Pictures", total, show=progress) as advance:
+        budget = _picture_bytes(n_points=len(on_map), n_pictures=len(there))
+        thumbnails = make_thumbnails(images, there, place, budget=budget, advance=advance)
+        others = [line for line in on_map if line not in thumbnails]
+        chosen = np.linspace(0, len(others) - 1, min(len(others), MAX_SHEET_PICTURES)).astype(int)
+        sheets = make_sheets(images, [others[i] for i in chosen], place, budget=SHEET_BYTES, advance=advance)
+    return Album(thumbnails), sheets
+
+
+def _picture_bytes(*, n_points: int, n_pictures: int) -> int:
+    """What is left for thumbnails beside the map (a point with its name: about 60 bytes) and the markup around each picture."""
+    return max(min(PICTURE_BYTES, PAGE_BYTES - SHEET_BYTES - 60 * n_points - 700 * n_pictures), 1_000_000)
+
+
+def _size_bar(story: Story, chapter: Chapter) -> tuple[float, str, str]:
+    category = story.categories[chapter.number]
+    return float(chapter.n_sorted), category.status, f"{category.name}: {chapter.n_sorted:,}"

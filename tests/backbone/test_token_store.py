@@ -1,0 +1,115 @@
+import numpy as np
+import pytest
+import torch
+
+from newkind.backbone.token_store import ENTRY, RecordLayout, TokenStore
+from newkind.backbone.tokens import Tokens
+from newkind.errors import CacheError
+
+
+def random_tokens(layout: RecordLayout, n: int, seed: int = 0) -> Tokens:
+    torch.manual_seed(seed)
+    n *= layout.n_views + 1
+    x = torch.randn(n, layout.n_tokens, layout.dim)
+    moments = torch.rand(n, layout.n_tokens, 2) + 0.5 if layout.keep_moments else None
+    return Tokens(torch.nn.functional.layer_norm(x, (layout.dim,)), 9 * x[:, 0], moments)
+
+
+def digest(i: int) -> bytes:
+    return i.to_bytes(16, "little")
+
+
+LAYOUTS = [
+    RecordLayout(n_views=2, n_tokens=5, dim=8),
+    RecordLayout(n_views=3, n_tokens=5, dim=7, dtype="int8"),
+    RecordLayout(n_views=2, n_tokens=3, dim=8, keep_moments=True),
+]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_is_read_is_what_was_written(tmp_path, layout: RecordLayout, monkeypatch) -> None:
+    monkeypatch.setattr("newkind.backbone.token_store.SHARD_BYTES", 4 * layout.record_bytes)  # several shards
+    tokens = random_tokens(layout, 10)
+    store = TokenStore(tmp_path, layout, about={"a": 1})
+    for start in range(0, 10, 3):
+        rows = slice(start * (layout.n_views + 1), min(start + 3, 10) * (layout.n_views + 1))
+        part = Tokens(tokens.xhat[rows], tokens.cls[rows], None if tokens.moments is None else tokens.moments[rows])
+        store.append([digest(i) for i in range(start, min(start + 3, 10))], part)
+    store.close()
+    store = TokenStore(tmp_path, layout, about={"a": 1})
+    slots, views = np.array([7, 0, 9, 7]), np.array([1, 2, 0, 0])
+    read = store.read(slots, views)
+    flat = slots * (layout.n_views + 1) + views
+    tolerance = 1e-3 if layout.dtype == "float16" else 0.02
+    torch.testing.assert_close(read.xhat, tokens.xhat[flat], atol=tolerance, rtol=tolerance)
+    torch.testing.assert_close(read.cls, tokens.cls[flat], atol=0, rtol=0)
+    if tokens.moments is not None:
+        torch.testing.assert_close(read.moments, tokens.moments[flat], atol=0, rtol=0)
+    assert store.slot_of(digest(4)) == 4
+    assert store.slot_of(digest(40)) is None
+    assert store.damaged() == []
+
+
+def filled(folder, n: int = 6) -> TokenStore:
+    store = TokenStore(folder, LAYOUTS[0], about={})
+    store.append([digest(i) for i in range(n)], random_tokens(LAYOUTS[0], n))
+    store.close()
+    return store
+
+
+def test_a_torn_end_of_the_index_is_forgotten_and_written_again(tmp_path) -> None:
+    filled(tmp_path)
+    whole = (tmp_path / "index.bin").read_bytes()
+    (tmp_path / "index.bin").write_bytes(whole[: 4 * ENTRY.itemsize + 11])
+    store = TokenStore(tmp_path, LAYOUTS[0], about={})
+    assert len(store) == 4
+    rest = random_tokens(LAYOUTS[0], 6)
+    store.append([digest(4), digest(5)], Tokens(rest.xhat[12:], rest.cls[12:]))
+    assert (tmp_path / "index.bin").read_bytes() == whole
+
+
+def test_a_hole_in_the_index_is_damage(tmp_path) -> None:
+    filled(tmp_path)
+    index = bytearray((tmp_path / "index.bin").read_bytes())
+    index[2 * ENTRY.itemsize] ^= 1
+    (tmp_path / "index.bin").write_bytes(index)
+    with pytest.raises(CacheError, match="damaged at record 2"):
+        TokenStore(tmp_path, LAYOUTS[0], about={})
+
+
+def test_a_truncated_shard_is_noticed(tmp_path) -> None:
+    filled(tmp_path)
+    shard = tmp_path / "tokens-00000.bin"
+    shard.write_bytes(shard.read_bytes()[:-1])
+    with pytest.raises(CacheError, match="cut short"):
+        TokenStore(tmp_path, LAYOUTS[0], about={})
+    shard.unlink()
+    with pytest.raises(CacheError, match="cut short"):
+        TokenStore(tmp_path, LAYOUTS[0], about={})
+
+
+def test_changed_bytes_are_found(tmp_path) -> None:
+    filled(tmp_path)
+    shard = tmp_path / "tokens-00000.bin"
+    content = bytearray(shard.read_bytes())
+    content[LAYOUTS[0].record_bytes * 3 + 5] ^= 255
+    shard.write_bytes(content)
+    assert TokenStore(tmp_path, LAYOUTS[0], about={}).damaged() == [3]
+
+
+def test_a_foreign_store_is_refused(tmp_path) -> None:
+    filled(tmp_path)
+    with pytest.raises(CacheError, match="another kind"):
+        TokenStore(tmp_path, LAYOUTS[0], about={"weights": "other"})
+    with pytest.raises(CacheError, match="another kind"):
+        TokenStore(tmp_path, LAYOUTS[2], about={})
+    (tmp_path / "meta.json").write_text("{not json")
+    with pytest.raises(CacheError, match="cannot be read"):
+        TokenStore(tmp_path, LAYOUTS[0], about={})
+
+
+def test_bad_layouts() -> None:
+    with pytest.raises(CacheError, match="at least 2"):
+        RecordLayout(n_views=1, n_tokens=2, dim=2)
+    with pytest.raises(CacheError, match="float16 or int8"):
+        RecordLayout(n_views=2, n_tokens=2, dim=2, dtype="float64")

@@ -1,0 +1,25 @@
+"""Data and a protocol that take a second or two."""
+
+from pathlib import Path
+
+import pytest
+from small_features import write_blobs
+
+from newkind.backbone.loader import TrunkConfig
+from newkind.experiments.paper.dataset import BenchData, open_bench_data
+from newkind.experiments.paper.protocol import Protocol
+
+
+@pytest.fixture
+def blobs(tmp_path: Path) -> Path:
+    return write_blobs(tmp_path / "blobs.npz")
+
+
+@pytest.fixture
+def data(blobs: Path) -> BenchData:
+    return open_bench_data(str(blobs))
+
+
+@pytest.fixture
+def protocol() -> Protocol:
+    return Protocol(n_seeds=2, epochs=2, batch_size=30, trunk=TrunkConfig(device="cpu"))

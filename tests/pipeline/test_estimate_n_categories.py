@@ -1,0 +1,45 @@
+"""An estimate on disk, and its picture."""
+
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from newkind.clustering.n_categories import Estimate
+from newkind.errors import RunError
+from newkind.pipeline.estimate_n_categories import draw_curve, load_estimate, save_estimate
+from newkind.runs.run import Run
+
+FOUND = Estimate(
+    n_categories=16, low=11, high=31, n_known=7, way="pairs", quality=0.68, curve=((5, 0.4), (16, 0.7), (90, 0.2))
+)
+
+
+def test_there_and_back(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    assert load_estimate(run) is None
+    save_estimate(run, FOUND)
+    assert load_estimate(run) == FOUND
+    assert (tmp_path / "estimate-k.svg").exists()
+
+
+@pytest.mark.parametrize("text", ["{}", '{"n_categories": 3, "curve": [[1]]}', '{"curve": 7}'])
+def test_a_damaged_file_is_a_sentence(tmp_path: Path, text: str) -> None:
+    (tmp_path / "estimate-k.json").write_text(text)
+    with pytest.raises(RunError, match="cannot be read"):
+        load_estimate(Run(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "estimate",
+    [FOUND, replace(FOUND, low=16, high=16), replace(FOUND, way="guess", curve=()), replace(FOUND, high=4000, low=1)],
+)
+def test_the_picture_is_well_formed_and_stays_inside(estimate: Estimate) -> None:
+    root = ET.fromstring(draw_curve(estimate))
+    width, height = map(float, root.attrib["viewBox"].split()[2:])
+    for item in root.iter():
+        for name, limit in (("x", width), ("cx", width), ("x1", width), ("y", height), ("cy", height)):
+            if name in item.attrib:
+                assert -1 <= float(item.attrib[name]) <= limit + 1
+    assert "about 16 categories" in "".join(root.itertext())

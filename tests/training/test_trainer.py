@@ -1,0 +1,210 @@
+"""The loop on ready features: it learns, resumes to the bit, and two processes with half a batch equal one."""
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from newkind.backbone.ready import ReadyFeatures
+from newkind.data.catalog import Features
+from newkind.errors import ConfigError, RunError
+from newkind.evaluation import accuracy
+from newkind.methods.simgcd import SimGCD, simgcd_recipe
+from newkind.training.checkpoint import load_checkpoint
+from newkind.training.trainer import TrainingConfig, train
+from newkind.training.inference import predict_images
+from newkind.training.network import Network
+from newkind.training.optimizer import build_sgd
+
+K, DIM = 6, 16
+
+
+def blobs(n: int = 240) -> tuple[np.ndarray, np.ndarray]:
+    """K Gaussian clusters on the sphere."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(K, DIM))
+    truth = np.arange(n) % K
+    return (centres[truth] + 0.25 * rng.normal(size=(n, DIM))).astype(np.float32), truth
+
+
+def fresh_network(seed: int = 0) -> Network:
+    torch.manual_seed(seed)
+    return Network(None, SimGCD(DIM, simgcd_recipe("release", n_categories=K)))
+
+
+def run(folder: Path, network: Network, epochs: int, *, stop_after: int | None = None, **settings) -> list:
+    values, truth = blobs()
+    labels = np.where((truth < 3) & (np.arange(len(truth)) // K % 2 == 0), truth, -1)
+    reports = []
+
+    class Stop(Exception):
+        pass
+
+    def after_epoch(report) -> None:
+        reports.append(report)
+        if report.epoch == stop_after:
+            raise Stop
+
+    config = TrainingConfig(epochs=epochs, batch_size=48, checkpoint_seconds=0, **settings)
+    source = ReadyFeatures(Features(values, [str(i) for i in range(len(values))]))
+    with suppress(Stop):
+        train(
+            network,
+            source,
+            labels,
+            config,
+            images=np.arange(len(values)),
+            device=torch.device("cpu"),
+            checkpoint=folder / "c.safetensors",
+            fingerprint="x",
+            after_epoch=after_epoch,
+        )
+    return reports
+
+
+def test_it_learns_known_and_new_clusters(tmp_path: Path) -> None:
+    network = fresh_network()
+    reports = run(tmp_path, network, 40)
+    assert reports[-1].losses["total"] < reports[0].losses["total"]
+    values, truth = blobs()
+    labels = np.full(len(values), -1)
+    source = ReadyFeatures(Features(values, [str(i) for i in range(len(values))]))
+    found = predict_images(
+        network, source, np.arange(len(values)), labels=labels, n_known=3, device=torch.device("cpu")
+    )
+    assert accuracy(truth, found.best, truth < 3).all > 0.7  # chance is 0.2
+    known = truth < 3
+    assert (found.best[known] == truth[known]).mean() > 0.95  # known classes keep their own numbers
+    assert found.novelty[~known].mean() > found.novelty[known].mean() + 0.3
+    assert np.all(found.best_probability >= found.second_probability)
+
+
+def state(network: Network) -> bytes:
+    return b"".join(value.numpy().tobytes() for value in network.state_dict().values())
+
+
+def test_a_resumed_training_is_the_same_to_the_bit(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    whole = fresh_network()
+    run(tmp_path / "a", whole, 6)
+    run(tmp_path / "b", fresh_network(), 6, stop_after=2)
+    resumed = fresh_network(seed=9)  # what it starts from does not matter: the checkpoint has everything
+    reports = run(tmp_path / "b", resumed, 6)
+    assert [report.epoch for report in reports] == [3, 4, 5, 6]
+    assert state(resumed) == state(whole)
+
+
+def test_a_checkpoint_of_something_else_or_a_damaged_one_is_refused(tmp_path: Path) -> None:
+    run(tmp_path, fresh_network(), 1)
+    path = tmp_path / "c.safetensors"
+    content = path.read_bytes()
+    path.write_bytes(content[:-100])
+    with pytest.raises(RunError, match="damaged"):
+        load_checkpoint(path)
+    path.write_bytes(content)
+    found = load_checkpoint(path)
+    assert found is not None
+    assert found.finished_epochs == 1
+    with pytest.raises(RunError, match="another configuration"):
+        train(
+            fresh_network(),
+            ReadyFeatures(Features(np.eye(8, DIM), list("abcdefgh"))),
+            np.zeros(8, int),
+            TrainingConfig(epochs=1, batch_size=4),
+            images=np.arange(8),
+            device=torch.device("cpu"),
+            checkpoint=path,
+            fingerprint="other",
+            after_epoch=lambda _: None,
+        )
+
+
+def test_parameter_groups() -> None:
+    network = fresh_network()
+    decayed, plain = build_sgd([(network, 1.0)], learning_rate=0.1, momentum=0.9, weight_decay=5e-5).param_groups
+    assert decayed["weight_decay"] == 5e-5
+    assert plain["weight_decay"] == 0
+    assert any(p is network.method.classifier.prototypes for p in decayed["params"])
+    assert all(p.ndim == 1 for p in plain["params"])
+    assert len(decayed["params"]) + len(plain["params"]) == len(list(network.parameters()))
+
+
+def test_learning_rate_follows_the_cosine(tmp_path: Path) -> None:
+    rates = [report.learning_rate for report in run(tmp_path, fresh_network(), 4)]
+    base = 0.1 * 48 / 128  # the joint batch is 48
+    expected = [base * (1e-3 + (1 - 1e-3) * (1 + np.cos(np.pi * e / 4)) / 2) for e in range(4)]
+    np.testing.assert_allclose(rates, expected)
+
+
+def test_too_few_images_and_a_loss_that_explodes(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="fewer than one batch"):
+        train(
+            fresh_network(),
+            ReadyFeatures(Features(np.eye(3, DIM), list("abc"))),
+            np.zeros(3, int),
+            TrainingConfig(epochs=1, batch_size=4),
+            images=np.arange(3),
+            device=torch.device("cpu"),
+            checkpoint=tmp_path / "c.safetensors",
+            fingerprint="",
+            after_epoch=lambda _: None,
+        )
+    with pytest.raises(RunError, match="The loss became"):
+        run(tmp_path, fresh_network(), 3, learning_rate=1e30)
+    for bad in ({"n_views": 1}, {"seed": -1}, {"evaluate_every": 0}, {"learning_rate": 0.0}, {"precision": "fp8"}):
+        with pytest.raises(ConfigError):
+            TrainingConfig(**bad)
+
+
+WORKER = """
+import sys
+from contextlib import suppress
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import torch
+torch.set_num_threads(1)
+from newkind import distributed
+import test_training as t
+distributed.init_from_environment()
+network = t.fresh_network()
+world = distributed.world_size()
+original = t.TrainingConfig
+t.TrainingConfig = lambda **s: original(**(s | {"batch_size": 48 // world}))
+t.run(Path(sys.argv[2]), network, 3, global_losses=True)
+if distributed.main_process():
+    torch.save(network.state_dict(), Path(sys.argv[2]) / "state.pt")
+distributed.shutdown()
+"""
+
+
+def test_two_processes_with_half_a_batch_equal_one(tmp_path: Path) -> None:
+    here = str(Path(__file__).parent)
+    states = []
+    for world in (1, 2):
+        folder = tmp_path / str(world)
+        folder.mkdir()
+        script = folder / "worker.py"
+        script.write_text(WORKER)
+        command = [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--standalone",
+            f"--nproc-per-node={world}",
+            str(script),
+            here,
+            str(folder),
+        ]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=os.environ | {"OMP_NUM_THREADS": "1"}
+        )
+        assert done.returncode == 0, done.stderr
+        states.append(torch.load(folder / "state.pt", weights_only=True))
+    for name in states[0]:
+        torch.testing.assert_close(states[0][name], states[1][name], atol=2e-5, rtol=1e-4)
