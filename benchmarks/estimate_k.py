@@ -62,7 +62,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.data:
         collection = open_data(arguments.data)
-        x, images = backbone_features(collection, TrunkConfig(), say=print)
+        x, images = backbone_features(collection, TrunkConfig())
         y, n_known = collection.catalog.labels[images].astype(np.int64), collection.catalog.n_known_classes
         truth = len(collection.truth.class_names) if collection.truth else 0
     else:

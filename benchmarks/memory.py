@@ -35,10 +35,8 @@ def build(n_images: int) -> None:
             pixels = Image.fromarray(rng.integers(0, 255, (12, 16, 3), dtype=np.uint8)).resize((640, 480))
             pixels.save(Path(folder) / "photos" / "a" / f"{i}.jpg")
         config = TrunkConfig(random_weights=True, n_views=V, device="cpu")
-        prepared = prepare_trunk(config, say=lambda _: None)
-        prepare_cache(
-            read_folder(Path(folder) / "photos"), config, prepared, say=lambda _: None, root=Path(folder) / "cache"
-        )
+        prepared = prepare_trunk(config)
+        prepare_cache(read_folder(Path(folder) / "photos"), config, prepared, root=Path(folder) / "cache")
     print(peak_gigabytes())
 
 

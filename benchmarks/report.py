@@ -100,7 +100,7 @@ def report(folder: Path) -> None:
     from newkind.report.write import write_report
 
     start = time.perf_counter()
-    written = write_report(Run.open(folder), say=lambda _: None)
+    written = write_report(Run.open(folder))
     status = Path("/proc/self/status").read_text().splitlines()
     peak = int(next(line for line in status if line.startswith("VmHWM")).split()[1]) / 1e6
     seconds = time.perf_counter() - start

@@ -26,7 +26,7 @@ TRAINING = TrainingConfig(epochs=40)
 def k_means(collection: Collection) -> Accuracy:
     """The floor: k-means (10 starts) on the frozen backbone's features of the same images."""
     config = configure(collection, training=TRAINING, trunk=TRUNK, method="kmeans")
-    outcome = discover(collection, FOLDER / "kmeans", config, say=lambda _: None)
+    outcome = discover(collection, FOLDER / "kmeans", config)
     assert outcome is not None
     assert outcome.scores is not None
     return outcome.scores

@@ -95,7 +95,7 @@ def main() -> None:
     labels, truth = collection.catalog.labels.astype(np.int64), collection.truth.labels.astype(np.int64)
     if options.frozen:
         trunk = TrunkConfig(image_size=options.frozen[0], n_views=options.frozen[1])
-        pairs(backbone_features(collection, trunk, say=lambda _: None)[0], labels, truth)
+        pairs(backbone_features(collection, trunk)[0], labels, truth)
     print("| Method | Seed | All | Old | New | k-means on its features: All | Old | New | 10-NN | In use | Sure |")
     print("| :--- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for folder in sorted(options.runs.iterdir()):

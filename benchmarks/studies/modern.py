@@ -81,8 +81,8 @@ def problems(text: str, n_folds: int) -> tuple[Problem, list[Problem]]:
     data, size, views = text.rsplit("@", 2)
     collection, trunk = open_data(data), TrunkConfig(image_size=int(size), n_views=int(views))
     assert collection.truth is not None
-    prepared = prepare_trunk(trunk, say=lambda _: None)
-    source = prepare_cache(collection, trunk, prepared, say=print)
+    prepared = prepare_trunk(trunk)
+    source = prepare_cache(collection, trunk, prepared)
     assert source is not None
     images = np.flatnonzero(source.usable)
     network = Network(

@@ -30,7 +30,7 @@ def opened(text: str) -> tuple[str, torch.Tensor, NDArray[np.int64], NDArray[np.
     collection = open_data(data)
     assert collection.truth is not None
     trunk = TrunkConfig(image_size=size, n_views=views)
-    x, images = backbone_features(collection, trunk, say=lambda _: None)
+    x, images = backbone_features(collection, trunk)
     name = data.partition(":")[0].rstrip("/").rpartition("/")[2]
     labels, truth = collection.catalog.labels[images], collection.truth.labels[images]
     return f"{name}, {size} px", x, labels.astype(np.int64), truth.astype(np.int64)

@@ -41,7 +41,7 @@ def score(
 ) -> tuple[list[float], float]:
     """All/Old/New of the last epoch, and the seconds of training."""
     assert collection.truth is not None
-    tuned = prepare_trunk(trunk, say=lambda _: None).tuned
+    tuned = prepare_trunk(trunk).tuned
     torch.manual_seed(seed)
     network = Network(tuned, SimGCD(tuned.dim, method))
     labels, device = collection.catalog.labels[images], torch.device("cpu")
@@ -81,8 +81,8 @@ def main() -> None:
     items = collection.catalog.items
     assert not isinstance(items, Features)
     trunk = TrunkConfig(image_size=arguments.image_size, n_views=max(arguments.views), device="cpu")
-    prepared = prepare_trunk(trunk, say=print)
-    cache = prepare_cache(collection, trunk, prepared, say=print)
+    prepared = prepare_trunk(trunk)
+    cache = prepare_cache(collection, trunk, prepared)
     assert cache is not None
     images = np.flatnonzero(cache.usable)
     if arguments.subset:

@@ -47,7 +47,7 @@ class Discovery:
     def model(self) -> LoadedModel:
         """The network with its backbone; loaded when first asked for."""
         if self._model is None:
-            self._model = load_model(self.run, say=_nothing)
+            self._model = load_model(self.run)
         return self._model
 
     def __repr__(self) -> str:
@@ -69,7 +69,6 @@ def discover(
     trunk: TrunkConfig | None = None,
     training: TrainingConfig | None = None,
     report: bool = True,
-    say: Callable[[str], None] = print,
 ) -> Discovery:
     """As `newkind discover DATA --out RUN`; `settings` are fields of the method's config.
 
@@ -89,9 +88,9 @@ def discover(
         online=online,
         exactly=exactly,
     )
-    outcome = run_discovery(collection, Path(out), config, say=say, overwrite=overwrite)
+    outcome = run_discovery(collection, Path(out), config, overwrite=overwrite)
     if report and outcome is not None:
-        try_report(outcome.run, collection=collection, seconds=outcome.seconds, say=say)
+        try_report(outcome.run, collection=collection, seconds=outcome.seconds)
     return Discovery(Run.open(Path(out)), outcome)
 
 
@@ -111,7 +110,6 @@ def tune(
     settings: dict[str, Any] | None = None,
     trunk: TrunkConfig | None = None,
     training: TrainingConfig | None = None,
-    say: Callable[[str], None] = print,
 ) -> Ranking:
     """As `newkind tune DATA --out OUT`: `tries` as {"block_rate": [0, 0.01, 0.03]}; `chosen` of the result are settings for `discover`."""
     name = "" if isinstance(data, Collection) else os.fspath(data)
@@ -126,7 +124,7 @@ def tune(
         benchmark=name.partition(":")[0],
     )
     collection = data if isinstance(data, Collection) else open_data(data)
-    found = run_tuning(collection, Path(out), config, data=name, say=say)
+    found = run_tuning(collection, Path(out), config, data=name)
     assert found is not None  # noqa: S101 - only a dry run finds nothing
     return found
 

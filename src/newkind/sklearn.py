@@ -99,7 +99,6 @@ class SimGCD(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[mis
                 evaluate_every=epochs,
             ),
             report=False,
-            say=print if self.verbose else _nothing,
         )
         if isinstance(collection.catalog.items, Features):
             self.n_features_in_ = collection.catalog.items.values.shape[1]

@@ -15,7 +15,7 @@ CONFIG = TrunkConfig(backbone="vit_tiny_patch16_224", random_weights=True, image
 
 @pytest.fixture(scope="session")
 def prepared() -> Prepared:
-    return prepare_trunk(CONFIG, say=lambda _: None)
+    return prepare_trunk(CONFIG)
 
 
 @pytest.fixture

@@ -128,7 +128,7 @@ def test_with_the_real_weights_where_they_are_on_this_machine() -> None:
     if name not in {stored.name for stored in list_stored()}:
         pytest.skip("the weights are not on this machine: newkind weights " + name)
     images = torch.randn(2, 3, 224, 224)
-    backbone = load_backbone(name, image_size=224, say=lambda _: None)
+    backbone = load_backbone(name, image_size=224)
     expected = backbone.model.forward_features(images)[:, 0]
     trunk, tuned = split(backbone.model)
     assert relative(tuned(trunk(images)), expected) < 1e-5

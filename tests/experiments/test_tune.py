@@ -142,7 +142,7 @@ def test_the_cache_of_the_whole_is_used(
     said: list[str] = []
     trunk = TrunkConfig(backbone="vit_tiny_patch16_224", random_weights=True, image_size=32, n_views=2)
     config = TuneConfig(tries={"block_rate": ["0"]}, training=QUICK, trunk=trunk)
-    found = tune(open_data(tmp_path / "pile"), tmp_path / "out", config, say=said.append)
+    found = tune(open_data(tmp_path / "pile"), tmp_path / "out", config)
     assert found is not None
     assert len(list((tmp_path / "cache" / "tokens").iterdir())) == 1
     assert any("33 images x (2 + 1) views" in line for line in said)  # all of them, not only the labelled ones
@@ -184,13 +184,13 @@ def test_what_to_try() -> None:
 )
 def test_bad_asks(tmp_path: Path, change: dict, sentence: str) -> None:  # type: ignore[type-arg]
     with pytest.raises(ConfigError, match=sentence):
-        tune(clouds(), tmp_path / "out", TuneConfig(training=QUICK, **change), say=silent)
+        tune(clouds(), tmp_path / "out", TuneConfig(training=QUICK, **change))
     assert not (tmp_path / "out").exists()
 
 
 def test_the_grid_has_each_setting_once_and_the_default() -> None:
     def grid(**change) -> list[tuple[dict[str, str], bool]]:  # type: ignore[no-untyped-def]
-        plan = plan_tuning(clouds(), Path("nowhere"), TuneConfig(training=QUICK, **change), say=silent)
+        plan = plan_tuning(clouds(), Path("nowhere"), TuneConfig(training=QUICK, **change))
         assert len({cell.run.folder for cell in plan.cells}) == len(plan.cells)
         return [(cell.settings, cell.is_default) for cell in plan.cells if cell.fold == 0]
 
@@ -200,7 +200,7 @@ def test_the_grid_has_each_setting_once_and_the_default() -> None:
     assert kept == release
     assert all("block_rate" not in settings for settings, _ in grid())  # ready features have no block
     assert {
-        cell.config.method.n_categories for cell in plan_tuning(clouds(), Path("x"), TuneConfig(), say=silent).cells
+        cell.config.method.n_categories for cell in plan_tuning(clouds(), Path("x"), TuneConfig()).cells
     } == {6}
 
 
@@ -216,34 +216,34 @@ def test_a_tuning_goes_on_and_runs_nothing_twice(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(tuning, "discover", discover)
     with pytest.raises(KeyboardInterrupt):
-        tune(clouds(), tmp_path / "out", config, say=silent)
+        tune(clouds(), tmp_path / "out", config)
     assert not (tmp_path / "out" / "tune.json").exists()
     said: list[str] = []
-    tune(clouds(), tmp_path / "out", config, say=said.append, dry_run=True)
+    tune(clouds(), tmp_path / "out", config, dry_run=True)
     assert said[0].startswith("6 runs (3 settings x 2 folds), 4 of them finished, 2 to do, about ")
     assert [line.split()[0] for line in said[1:-1]] == ["finished"] * 4 + ["to"] * 2
     first, ran = ran.copy(), []
-    found = tune(clouds(), tmp_path / "out", config, say=silent)
+    found = tune(clouds(), tmp_path / "out", config)
     assert len(ran) == 2
     assert len({*first, *ran}) == 6 == len(list((tmp_path / "out" / "runs").iterdir()))
     written = (tmp_path / "out" / "tune.json").read_bytes()
     ran = []
-    again = tune(clouds(), tmp_path / "out", config, say=said.append)
+    again = tune(clouds(), tmp_path / "out", config)
     assert not ran
     assert again == found
     assert "6 runs (3 settings x 2 folds), all of them finished." in said
     assert (tmp_path / "out" / "tune.json").read_bytes() == written
     # Other conditions are other runs.
-    plan = plan_tuning(clouds(), tmp_path / "out", replace(config, training=replace(QUICK, epochs=3)), say=silent)
+    plan = plan_tuning(clouds(), tmp_path / "out", replace(config, training=replace(QUICK, epochs=3)))
     assert len(plan.todo) == 6
-    plan = plan_tuning(clouds(n_each=10), tmp_path / "out", config, say=silent)
+    plan = plan_tuning(clouds(n_each=10), tmp_path / "out", config)
     assert len(plan.todo) == 6
 
 
 def test_the_users_truth_is_never_seen(tmp_path: Path) -> None:
     config = TuneConfig(tries={"mixture_balance": ["1"]}, training=QUICK)
-    found = tune(clouds(), tmp_path / "a", config, say=silent)
-    blind = tune(replace(clouds(), truth=None), tmp_path / "b", config, say=silent)
+    found = tune(clouds(), tmp_path / "a", config)
+    blind = tune(replace(clouds(), truth=None), tmp_path / "b", config)
     assert found is not None
     assert found == blind
     for path in (tmp_path / "a").rglob("*"):
@@ -260,7 +260,7 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(tuning, "discover", discover)
     config = TuneConfig(tries={"mixture_balance": ["1", "2"]}, training=QUICK)
-    found = tune(clouds(), tmp_path / "out", config, say=silent)
+    found = tune(clouds(), tmp_path / "out", config)
     assert found is not None
     assert [row.settings["mixture_balance"] for row in found.rows if not row.is_default] == ["1"]
     assert len(found.failures) == 2
@@ -269,7 +269,7 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(tmp_path: Path, monkeypa
 
 def test_a_method_without_training(tmp_path: Path) -> None:
     said: list[str] = []
-    found = newkind.tune(clouds(), tmp_path, tries={"n_init": [1, 3]}, method="kmeans", say=said.append)
+    found = newkind.tune(clouds(), tmp_path, tries={"n_init": [1, 3]}, method="kmeans")
     assert len(found.rows) == 3
     assert "how long is known after the first one" in said[0]
     assert found.command.startswith("newkind discover clouds --out RUN --method kmeans")

@@ -143,7 +143,7 @@ def run(out: Path, *, n_categories: int | None = None, exactly: bool = False, ep
         n_categories=n_categories,
         exactly=exactly,
     )
-    outcome = discover(collection, out, config, say=said.append)
+    outcome = discover(collection, out, config)
     assert outcome is not None
     return outcome, said
 
@@ -163,7 +163,7 @@ def test_looking_on_the_way_changes_nothing(tmp_path: Path) -> None:
     for every in (1, 4):
         training = TrainingConfig(epochs=4, batch_size=64, evaluate_every=every)
         config = configure(collection, training=training, trunk=TrunkConfig())
-        outcome = discover(collection, tmp_path / str(every), config, say=lambda _: None)
+        outcome = discover(collection, tmp_path / str(every), config)
         assert outcome is not None
         states.append((outcome.run.folder / "model.safetensors").read_bytes())
     assert states[0] == states[1]

@@ -28,7 +28,7 @@ def _discover(out: Path, *, method: str, truth: bool) -> list[dict[str, float]]:
         method=method,
         n_categories=6,
     )
-    discover(collection, out, config, say=lambda _: None)
+    discover(collection, out, config)
     return [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
 
 

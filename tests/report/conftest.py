@@ -151,7 +151,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run with its report, for all tests that only look at it."""
     folder = tmp_path_factory.mktemp("written")
     finished = write_run(folder / "run", folder / "data", n_each=30)
-    write_report(finished, say=lambda _: None)
+    write_report(finished)
     return finished
 
 
@@ -159,5 +159,5 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def many(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run of many categories, with its report."""
     finished = write_many(tmp_path_factory.mktemp("many") / "run")
-    write_report(finished, say=lambda _: None)
+    write_report(finished)
     return finished

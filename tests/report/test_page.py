@@ -141,7 +141,7 @@ def test_names_with_odd_characters(run: Run) -> None:
     odd = "bad\udcff\u202e\"'&\n.png"
     text = run.assignments_file.read_text().replace("img/3-11.png", '"' + odd.replace('"', '""') + '"')
     run.assignments_file.write_bytes(text.encode("utf-8", "surrogateescape"))
-    page = Page(write_report(run, say=quiet).read_text(encoding="utf-8"))
+    page = Page(write_report(run).read_text(encoding="utf-8"))
     shown = "".join(page.texts) + "".join(str(a) for _, a in page.tags)
     assert "\udcff" not in shown
     assert "\u202e" not in shown
@@ -172,29 +172,29 @@ def test_the_common_folder(names: list[str], prefix: str) -> None:
 
 
 def test_a_report_replaces_a_report_and_nothing_else(run: Run, tmp_path: Path) -> None:
-    assert write_report(run, say=quiet) == run.report_file
+    assert write_report(run) == run.report_file
     before = run.report_file.read_bytes()
     assert MARK.encode() in before[:400]
-    write_report(run, say=quiet)  # again
+    write_report(run)  # again
     run.report_file.write_text("<html>my own notes</html>")
     with pytest.raises(RunError, match="not a Newkind report"):
-        write_report(run, say=quiet)
+        write_report(run)
     assert run.report_file.read_text() == "<html>my own notes</html>"
     with pytest.raises(RunError, match="no folder"):
-        write_report(run, out=tmp_path / "nowhere" / "a.html", say=quiet)
+        write_report(run, out=tmp_path / "nowhere" / "a.html")
     with pytest.raises(RunError, match="cannot be written"):
-        write_report(run, out=tmp_path, say=quiet)
-    assert write_report(run, out=tmp_path / "there.html", say=quiet).exists()
+        write_report(run, out=tmp_path)
+    assert write_report(run, out=tmp_path / "there.html").exists()
 
 
 def test_a_failure_never_loses_the_run(run: Run) -> None:
     said: list[str] = []
     run.scores_file.write_text("{")
-    assert try_report(run, say=said.append) is None
+    assert try_report(run) is None
     assert "The run is complete" in said[0]
     assert "newkind report" in said[0]
     run.scores_file.unlink()
-    assert try_report(run, say=said.append) == run.report_file
+    assert try_report(run) == run.report_file
 
 
 def test_runs_that_lack_something_have_a_report_too(make_run: MakeRun, tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_runs_that_lack_something_have_a_report_too(make_run: MakeRun, tmp_path:
         file.unlink()
     shutil.rmtree(tmp_path / "data")
     said: list[str] = []
-    page = Page(write_report(bare, say=said.append).read_text())
+    page = Page(write_report(bare).read_text())
     assert "not to be found" in said[0]
     assert str(tmp_path / "data") in said[0]
     assert not any((a.get("src") or "").startswith("data:") for a in page.all("img"))
@@ -218,7 +218,7 @@ def test_where_things_lay_is_nobodys_business(written: Run, make_run: MakeRun, m
     first, second = make_run("a"), make_run("b", seed=1)
     for run, text in (
         (written, written.report_file.read_text()),
-        (first, write_report(first, compare=second, say=quiet).read_text()),
+        (first, write_report(first, compare=second).read_text()),
     ):
         assert str(run.folder.parent) not in text
         assert "data/metadata.csv" in text
@@ -242,7 +242,7 @@ def test_nobody_is_told_that_none_is_sure(many: Run, written: Run) -> None:
 
 def test_two_runs_side_by_side(make_run: MakeRun) -> None:
     first, second = make_run("a"), make_run("b", seed=1, wrong=3)
-    page = Page(write_report(first, compare=second, say=quiet).read_text())
+    page = Page(write_report(first, compare=second).read_text())
     shown = "".join(page.texts)
     assert "What moved" in shown
     assert "became right, became wrong" in shown

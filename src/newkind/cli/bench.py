@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from newkind.experiments.paper.table import Table
 
 __all__ = ["bench"]
+
+logger = logging.getLogger(__name__)
 
 TRAIN = "Training"
 
@@ -110,20 +114,19 @@ def _make(
     from newkind.cli.epoch_bar import watch_epochs
     from newkind.errors import RunError
 
-    say = partial(console.print, markup=False)
     detail = partial(console.print, markup=False, style="dim")
     datas = [open_bench_data(text) for text in data]
-    plan = plan_study(study, datas, protocol, out, say=say, estimate=not dry_run)
+    plan = plan_study(study, datas, protocol, out, estimate=not dry_run)
     if dry_run:
         _tell_cells(console, plan)
         return
-    tables = run_study(plan, say=say, detail=detail, watch=watch_epochs)
+    tables = run_study(plan, detail=detail, watch=watch_epochs)
     _show(console, build_table(plan))
-    say(f"Tables: {', '.join(map(str, tables))}")
+    logger.info(f"Tables: {', '.join(map(str, tables))}")
     if figures and study.draw is not None:
         drawn = study.draw(study.name, plan.finished(), out)
         if drawn:
-            say(f"Figures: {', '.join(map(str, drawn))}")
+            logger.info(f"Figures: {', '.join(map(str, drawn))}")
     if plan.failures:
         raise RunError(
             f"{len(plan.failures)} of {len(plan.cells())} runs failed; the table is made without them.",

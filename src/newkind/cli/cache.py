@@ -62,9 +62,8 @@ def build(
         seed=seed,
         device=device,
     )
-    say = partial(console.print, markup=False)
-    prepared = prepare_trunk(config, say=say)
-    cache = prepare_cache(collection, config, prepared, say=say, dry_run=dry_run)
+    prepared = prepare_trunk(config)
+    cache = prepare_cache(collection, config, prepared, dry_run=dry_run)
     if cache is None:
         return
     for item in cache.set_aside[:8]:

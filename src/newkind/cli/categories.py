@@ -47,7 +47,6 @@ def estimate_k(
     from newkind.runs.run import Run
 
     console = Console(highlight=False)
-    say = partial(console.print, markup=False)
     if out is not None and (out / "estimate-k.json").exists():
         raise RunError(f"{out} holds an estimate already.", fix="Take another --out; nothing was touched.")
     collection = open_data(data)
@@ -63,7 +62,7 @@ def estimate_k(
         dtype=dtype,
         device=device,
     )
-    features, images = backbone_features(collection, trunk, say=say)
+    features, images = backbone_features(collection, trunk)
     labels, n_known = collection.catalog.labels[images], collection.catalog.n_known_classes
     start = time.perf_counter()
     with console.status("Looking for the number of categories ..."):

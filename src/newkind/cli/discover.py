@@ -158,7 +158,6 @@ def discover(
             collection,
             out,
             config,
-            say=partial(console.print, markup=False),
             overwrite=overwrite,
             resume=resume,
             dry_run=dry_run,
@@ -167,8 +166,7 @@ def discover(
     if outcome is not None and distributed.main_process():
         page = None
         if report:
-            say = partial(console.print, markup=False)
-            page = try_report(outcome.run, collection=collection, seconds=outcome.seconds, say=say, progress=True)
+            page = try_report(outcome.run, collection=collection, seconds=outcome.seconds, progress=True)
         _tell(console, outcome, config, page)
     distributed.shutdown()
 

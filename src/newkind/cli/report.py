@@ -31,7 +31,6 @@ def report(
         data=data,
         out=out,
         compare=None if compare is None else Run.open(compare),
-        say=partial(console.print, markup=False),
         progress=console.is_terminal,
     )
     Console(highlight=False).print(f"{written} ({written.stat().st_size / 1e6:.1f} MB)", markup=False, soft_wrap=True)

@@ -38,7 +38,7 @@ def predict(
     if out is not None and out.exists():
         raise RunError(f"{out} exists already.", fix="Take another --out; nothing was touched.")
     pictures = as_images(open_data(images[0])) if images[0].suffix == ".npz" else images_at(images)
-    model = load_model(opened, device=device, weights=weights, say=partial(console.print, markup=False))
+    model = load_model(opened, device=device, weights=weights)
     with progress_bar("Sorting", len(pictures), show=console.is_terminal) as advance:
         found = sort_images(model, pictures, advance=advance)
     for item in found.set_aside:

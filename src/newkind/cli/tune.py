@@ -110,8 +110,7 @@ def tune(
         ),
         benchmark=data.partition(":")[0],
     )
-    say = partial(console.print, markup=False, soft_wrap=True)
-    found = run_tuning(open_data(data), out, config, data=data, say=say, watch=watch_epochs, dry_run=dry_run)
+    found = run_tuning(open_data(data), out, config, data=data, watch=watch_epochs, dry_run=dry_run)
     if found is None:
         return
     _show(console, found, out)

@@ -23,7 +23,7 @@ def weights(
 
     console = Console(highlight=False)
     if backbone:
-        console.print(f"{backbone} is ready: {fetch_weights(backbone, say=console.print)}")
+        console.print(f"{backbone} is ready: {fetch_weights(backbone)}")
         return
     stored = list_stored()
     if not stored:

@@ -29,8 +29,6 @@ from newkind.runs.run import Run
 from newkind.training.trainer import EpochReport, TrainingConfig
 
 __all__ = ["Cell", "CellResult", "make_cell", "read_result", "run_cell", "slug", "trunk_key"]
-
-Say = Callable[[str], None]
 FORMAT = 1
 EVALUATIONS = 20
 """Scores on the way, for the study of epochs; never for a choice."""
@@ -195,7 +193,7 @@ def read_result(cell: Cell, runs: Path) -> CellResult | None:
 
 
 def run_cell(
-    cell: Cell, runs: Path, *, say: Say, on_epoch: Callable[[EpochReport, Accuracy | None], None] | None = None
+    cell: Cell, runs: Path, *, on_epoch: Callable[[EpochReport, Accuracy | None], None] | None = None
 ) -> CellResult:
     """Runs what is not finished, and only that."""
     found = read_result(cell, runs)
@@ -203,7 +201,7 @@ def run_cell(
         return found
     folder = runs / cell.name
     try:
-        outcome = discover(cell.data.collection, folder, cell.config, say=say, on_epoch=on_epoch)
+        outcome = discover(cell.data.collection, folder, cell.config, on_epoch=on_epoch)
     except RunError as error:
         if "--overwrite" not in error.fix:
             raise

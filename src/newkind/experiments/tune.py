@@ -6,6 +6,8 @@ is never run again: the same call goes on where an earlier one was ended.
 
 from __future__ import annotations
 
+import logging
+
 import hashlib
 import json
 import re
@@ -40,7 +42,7 @@ from newkind.training.network import Network
 
 __all__ = ["Cell", "Plan", "TuneConfig", "candidates", "plan_tuning", "read_tries", "tune"]
 
-Say = Callable[[str], None]
+logger = logging.getLogger(__name__)
 OnEpoch = Callable[[EpochReport, Accuracy | None], None]
 Watch = Callable[[str, int], AbstractContextManager[OnEpoch | None]]
 """(what is run, its epochs) -> what to tell after every epoch, as long as it runs."""
@@ -176,7 +178,6 @@ def tune(
     config: TuneConfig,
     *,
     data: str = "",
-    say: Say = print,
     watch: Watch | None = None,
     dry_run: bool = False,
 ) -> Ranking | None:
@@ -185,18 +186,20 @@ def tune(
     data: what the user calls it.
     """
     collection = replace(collection, truth=None)  # nobody here may look at it
-    plan = plan_tuning(collection, out, config, say=say, dry_run=dry_run)
-    say(plan.sentence())
+    plan = plan_tuning(collection, out, config, dry_run=dry_run)
+    logger.info(plan.sentence())
     if dry_run:
         for cell in plan.cells:
-            say(f"{'to do   ' if cell.scores() is None else 'finished'}  {cell.words}  ({cell.run.folder.name})")
-        say("Nothing was run.")
+            logger.info(
+                f"{'to do   ' if cell.scores() is None else 'finished'}  {cell.words}  ({cell.run.folder.name})"
+            )
+        logger.info("Nothing was run.")
         return None
     try:
         (out / "runs").mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunError(f"{out} cannot be made ({error.strerror}).", fix="Take another --out.") from None
-    failures = _run(plan, say=say, watch=watch or _nobody_watches)
+    failures = _run(plan, watch=watch or _nobody_watches)
     found = rank(
         _tried(plan),
         plan.cells[0].config,
@@ -209,18 +212,18 @@ def tune(
     return found
 
 
-def plan_tuning(collection: Collection, out: Path, config: TuneConfig, *, say: Say, dry_run: bool = False) -> Plan:
+def plan_tuning(collection: Collection, out: Path, config: TuneConfig, *, dry_run: bool = False) -> Plan:
     """Checks everything that can be wrong, builds the token cache of the whole collection, and names the cells."""
     ready = isinstance(collection.catalog.items, Features)
     seed, trunk = config.training.seed, config.trunk
     rehearsal = pretend(collection, fold=0, seed=seed)
     grid = _grid(config, rehearsal, ready=ready)
-    tell_data(collection, say)
+    tell_data(collection)
     start = time.perf_counter()
-    prepared = None if ready else prepare_trunk(trunk, say=say)
+    prepared = None if ready else prepare_trunk(trunk)
     loading = time.perf_counter() - start
     if prepared is not None:
-        collection, trunk = _with_tokens(collection, trunk, prepared, say=say, dry_run=dry_run)
+        collection, trunk = _with_tokens(collection, trunk, prepared, dry_run=dry_run)
         rehearsal = pretend(collection, fold=0, seed=seed)
     content = _content_hash(rehearsal.catalog.items, prepared)
     cells = []
@@ -264,13 +267,13 @@ def told(settings: Mapping[str, Any]) -> str:
 
 
 def _with_tokens(
-    collection: Collection, trunk: TrunkConfig, prepared: Prepared, *, say: Say, dry_run: bool
+    collection: Collection, trunk: TrunkConfig, prepared: Prepared, *, dry_run: bool
 ) -> tuple[Collection, TrunkConfig]:
     """Builds the cache of all images, which `discover` needs anyway. Unreadable images lose their label; views are those that fit."""
-    cache = prepare_cache(collection, trunk, prepared, say=say, dry_run=dry_run)
+    cache = prepare_cache(collection, trunk, prepared, dry_run=dry_run)
     if cache is None:
         return collection, trunk
-    tell_set_aside(cache.set_aside, say)
+    tell_set_aside(cache.set_aside)
     labels = np.where(cache.usable, collection.catalog.labels, np.int32(-1))
     n_views = cache.n_views
     cache.store.close()
@@ -325,7 +328,7 @@ def _nobody_watches(_: str, __: int) -> Iterator[None]:
     yield None
 
 
-def _run(plan: Plan, *, say: Say, watch: Watch) -> list[str]:
+def _run(plan: Plan, *, watch: Watch) -> list[str]:
     """Runs what is not finished; what went wrong with those that failed, in sentences."""
     failures: list[str] = []
     taken: list[float] = []
@@ -334,17 +337,17 @@ def _run(plan: Plan, *, say: Say, watch: Watch) -> list[str]:
         start = time.perf_counter()
         try:
             with watch(cell.words, cell.config.training.epochs) as on_epoch:
-                discover(cell.data, cell.run.folder, cell.config, say=_nothing, on_epoch=on_epoch)
+                discover(cell.data, cell.run.folder, cell.config, on_epoch=on_epoch)
         except RunError as error:  # the others go on
             what = f"{error.what} Remove {cell.run.folder}." if "--overwrite" in error.fix else str(error)
             failures.append(f"{cell.words}: {what}")
-            say(f"[{i}/{len(todo)}] {cell.words}: failed. {what}")
+            logger.info(f"[{i}/{len(todo)}] {cell.words}: failed. {what}")
             continue
         cell.run.checkpoint_file.unlink(missing_ok=True)  # what is finished is never gone on with
         taken.append(time.perf_counter() - start)
         shown = "  ".join(f"{k.capitalize()} {_percent(v)}" for k, v in (cell.scores() or {}).items())
         left = f"; about {duration(median(taken) * (len(todo) - i))} left" if i < len(todo) else ""
-        say(f"[{i}/{len(todo)}] {cell.words}: {shown} ({duration(taken[-1])}{left})")
+        logger.info(f"[{i}/{len(todo)}] {cell.words}: {shown} ({duration(taken[-1])}{left})")
     return failures
 
 

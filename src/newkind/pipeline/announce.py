@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import copy
 import time
 from collections.abc import Callable
@@ -24,30 +26,30 @@ from newkind.training.network import Network
 
 __all__ = ["announce", "step_seconds", "tell_data", "tell_set_aside"]
 
-Say = Callable[[str], None]
+logger = logging.getLogger(__name__)
 
 
-def tell_data(collection: Collection, say: Say) -> None:
+def tell_data(collection: Collection) -> None:
     """What a person should know before it starts."""
     for note in collection.notes:
-        say(note)
-    tell_set_aside(collection.set_aside, say)
+        logger.info(note)
+    tell_set_aside(collection.set_aside)
     single = [
         name for name, n in zip(collection.catalog.class_names, collection.catalog.counts(), strict=True) if n == 1
     ]
     if single:
         more = f" and {len(single) - 1} more" if len(single) > 1 else ""
-        say(f"{single[0]}{more}: a single labelled image; more would teach more.")
+        logger.info(f"{single[0]}{more}: a single labelled image; more would teach more.")
     truth = collection.truth
     if truth is not None and not np.any(truth.labels >= truth.n_old):
-        say("The truth names no new class: there will be no score for New.")
+        logger.info("The truth names no new class: there will be no score for New.")
 
 
-def tell_set_aside(items: tuple[SetAside, ...], say: Say) -> None:
+def tell_set_aside(items: tuple[SetAside, ...]) -> None:
     for item in items[:5]:
-        say(f"Set aside: {printable(item.name)} ({item.reason}).")
+        logger.info(f"Set aside: {printable(item.name)} ({item.reason}).")
     if len(items) > 5:
-        say(f"... and {len(items) - 5} more; newkind inspect lists them.")
+        logger.info(f"... and {len(items) - 5} more; newkind inspect lists them.")
 
 
 def announce(
@@ -57,16 +59,15 @@ def announce(
     network: Network,
     device: torch.device,
     dim: int,
-    say: Say,
 ) -> None:
     """Epochs, steps and time."""
     title, training = METHODS[config.method_name].title, config.training
     if not network.method.trains:
-        say(f"{title} on the features of {len(collection.catalog):,} images on {device} ({config.known_k}).")
+        logger.info(f"{title} on the features of {len(collection.catalog):,} images on {device} ({config.known_k}).")
         return
     seconds = step_seconds(config, prepared, network, device, dim)
     steps = steps_per_epoch(len(collection.catalog), training.batch_size * distributed.world_size())
-    say(
+    logger.info(
         f"{title}: {training.epochs} epochs of {steps} steps on {device}, about {duration(seconds * steps * training.epochs)} "
         f"({config.known_k})."
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -16,7 +18,7 @@ from newkind.runs.run import Run
 
 __all__ = ["choose_n_categories"]
 
-Say = Callable[[str], None]
+logger = logging.getLogger(__name__)
 
 
 def choose_n_categories(
@@ -27,7 +29,6 @@ def choose_n_categories(
     labels: NDArray[np.integer],
     *,
     n_known: int,
-    say: Say,
 ) -> int:
     """The middle of what each view (n, d) says; what was found out for this run before is kept. labels (n,), -1 for unlabelled."""
     estimate = load_estimate(run)
@@ -35,18 +36,18 @@ def choose_n_categories(
         seed = config.training.seed
         estimate = median_estimate([estimate_n_categories(view, labels, n_known=n_known, seed=seed) for view in views])
         save_estimate(run, estimate)
-    say(estimate.sentence())
-    return _number_of_prototypes(estimate, config, method, say)
+    logger.info(estimate.sentence())
+    return _number_of_prototypes(estimate, config, method)
 
 
-def _number_of_prototypes(estimate: Estimate, config: DiscoverConfig, method: Method, say: Say) -> int:
+def _number_of_prototypes(estimate: Estimate, config: DiscoverConfig, method: Method) -> int:
     asked = config.method.n_categories
     if config.auto_k:
         # A method that starts at random leaves unused what it does not need; one that starts from clusters splits them.
         return estimate.generous() if method.merges and not method.starts else estimate.n_categories
     if estimate.way == "guess" or asked <= estimate.high:
         return asked
-    say(
+    logger.info(
         f"{asked} categories are more than these images seem to have: {estimate.n_categories} are looked for "
         f"(--exactly insists on {asked})."
     )

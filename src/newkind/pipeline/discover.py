@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import copy
 import hashlib
 import json
@@ -39,7 +41,7 @@ from newkind.training.network import Network
 
 __all__ = ["Outcome", "discover"]
 
-Say = Callable[[str], None]
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,6 @@ def discover(
     out: Path,
     config: DiscoverConfig,
     *,
-    say: Say = print,
     overwrite: bool = False,
     resume: bool = False,
     dry_run: bool = False,
@@ -86,20 +87,20 @@ def discover(
     """Trains, sorts and writes the run folder. The same call goes on where an earlier one was ended; None for a dry run."""
     clock = {"start": time.perf_counter()}
     _check(collection, config)
-    tell_data(collection, say)
-    config = _fit_batch(config, len(collection.catalog), say)
-    prepared, device, dim = _load_backbone(collection, config, say)
+    tell_data(collection)
+    config = _fit_batch(config, len(collection.catalog))
+    prepared, device, dim = _load_backbone(collection, config)
     network = _new_network(prepared, dim, config)
-    announce(collection, config, prepared, network, device, dim, say)
+    announce(collection, config, prepared, network, device, dim)
     if dry_run:
         if prepared is not None and not config.online:
-            prepare_cache(collection, config.trunk, prepared, say=say, dry_run=True)
+            prepare_cache(collection, config.trunk, prepared, dry_run=True)
         return None
-    source = _open_source(collection, config, prepared, device, say)
+    source = _open_source(collection, config, prepared, device)
     images = np.flatnonzero(source.usable)
     setting = _Setting(source, prepared, network, images, collection.catalog.labels[images], device, dim)
     _check_usable(collection, setting)
-    config = _fit_batch(config, len(images), say)
+    config = _fit_batch(config, len(images))
     clock["tokens"] = time.perf_counter()
     fingerprint = _fingerprint(collection, config, setting)
     run = Run(out)
@@ -107,14 +108,14 @@ def discover(
         run = Run.start(out, fingerprint=fingerprint, overwrite=overwrite, must_exist=resume)
     with run.locked() if distributed.main_process() else nullcontext():
         if distributed.main_process():
-            _open_run(run, collection, config, setting, fingerprint, say)
+            _open_run(run, collection, config, setting, fingerprint)
         distributed.barrier()
         if config.auto_k or config.k_is_room:
-            config = _choose_k(run, collection, config, setting, say)
+            config = _choose_k(run, collection, config, setting)
             setting.network = _new_network(prepared, dim, config)
         _train(run, collection, config, setting, fingerprint, on_epoch)
         clock["training"] = time.perf_counter()
-        return _finish(run, collection, config, setting, clock, say)
+        return _finish(run, collection, config, setting, clock)
 
 
 def _check(collection: Collection, config: DiscoverConfig) -> None:
@@ -128,23 +129,21 @@ def _check(collection: Collection, config: DiscoverConfig) -> None:
         )
 
 
-def _fit_batch(config: DiscoverConfig, n_images: int, say: Say) -> DiscoverConfig:
+def _fit_batch(config: DiscoverConfig, n_images: int) -> DiscoverConfig:
     """A batch is never larger than what there is."""
     most = max(n_images // distributed.world_size(), 2)
     if config.training.batch_size <= most:
         return config
-    say(f"There are fewer images than a batch of {config.training.batch_size}; taking batches of {most}.")
+    logger.info(f"There are fewer images than a batch of {config.training.batch_size}; taking batches of {most}.")
     return replace(config, training=replace(config.training, batch_size=most))
 
 
-def _load_backbone(
-    collection: Collection, config: DiscoverConfig, say: Say
-) -> tuple[Prepared | None, torch.device, int]:
+def _load_backbone(collection: Collection, config: DiscoverConfig) -> tuple[Prepared | None, torch.device, int]:
     """The cut backbone (None for ready features), the device, and the features' dimension."""
     items = collection.catalog.items
     if isinstance(items, Features):
         return None, choose_device(config.trunk.device), items.values.shape[1]
-    prepared = prepare_trunk(config.trunk, say=say)
+    prepared = prepare_trunk(config.trunk)
     return prepared, prepared.device, prepared.tuned.dim
 
 
@@ -157,7 +156,7 @@ def _new_network(prepared: Prepared | None, dim: int, config: DiscoverConfig) ->
 
 
 def _open_source(
-    collection: Collection, config: DiscoverConfig, prepared: Prepared | None, device: torch.device, say: Say
+    collection: Collection, config: DiscoverConfig, prepared: Prepared | None, device: torch.device
 ) -> TokenCache | OnlineTokens | ReadyFeatures:
     """Tokens for every usable image. The first process of a machine builds the cache; the others find it there."""
     items = collection.catalog.items
@@ -168,12 +167,12 @@ def _open_source(
         source = OnlineTokens(items, prepared.trunk, config.trunk.recipe, device=device)
     else:
         if distributed.first_on_machine():
-            source = prepare_cache(collection, config.trunk, prepared, say=say)
+            source = prepare_cache(collection, config.trunk, prepared)
         distributed.barrier()
-        source = source or prepare_cache(collection, config.trunk, prepared, say=_say_nothing)
+        source = source or prepare_cache(collection, config.trunk, prepared)
     if source is None:
         raise RunError("The token cache could not be opened.")
-    tell_set_aside(source.set_aside, say)
+    tell_set_aside(source.set_aside)
     return source
 
 
@@ -212,13 +211,11 @@ def _fingerprint(collection: Collection, config: DiscoverConfig, setting: _Setti
     return digest.hexdigest()
 
 
-def _open_run(
-    run: Run, collection: Collection, config: DiscoverConfig, setting: _Setting, fingerprint: str, say: Say
-) -> None:
+def _open_run(run: Run, collection: Collection, config: DiscoverConfig, setting: _Setting, fingerprint: str) -> None:
     found = load_checkpoint(run.checkpoint_file)
     finished = 0 if found is None or found.fingerprint != fingerprint else found.finished_epochs
     if finished:
-        say(f"Going on after epoch {finished} of {config.training.epochs}.")
+        logger.info(f"Going on after epoch {finished} of {config.training.epochs}.")
     items = collection.catalog.items
     root = str(items.root.resolve()) if isinstance(items, FileImages) else None
     run.write_config({"data": collection.origin, "root": root, "fingerprint": fingerprint, "config": to_json(config)})
@@ -231,14 +228,14 @@ def _open_run(
     run.cut_metrics(finished)
 
 
-def _choose_k(run: Run, collection: Collection, config: DiscoverConfig, setting: _Setting, say: Say) -> DiscoverConfig:
+def _choose_k(run: Run, collection: Collection, config: DiscoverConfig, setting: _Setting) -> DiscoverConfig:
     """How many categories: found out once for a run, from the features of the backbone as it came."""
     is_known = distributed.broadcast(torch.tensor(int(distributed.main_process() and run.estimate_file.exists())))
     views = [] if is_known else _views_of_images(setting, config.training.seed)
     k = torch.zeros(1, dtype=torch.int64)
     if distributed.main_process():
         known = collection.catalog.n_known_classes
-        k.fill_(choose_n_categories(run, config, setting.network.method, views, setting.labels, n_known=known, say=say))
+        k.fill_(choose_n_categories(run, config, setting.network.method, views, setting.labels, n_known=known))
     chosen = int(distributed.broadcast(k))
     return replace(config, method=replace(config.method, n_categories=chosen))
 
@@ -346,7 +343,7 @@ def _scorable(collection: Collection, setting: _Setting, predictions: Prediction
 
 
 def _finish(
-    run: Run, collection: Collection, config: DiscoverConfig, setting: _Setting, clock: dict[str, float], say: Say
+    run: Run, collection: Collection, config: DiscoverConfig, setting: _Setting, clock: dict[str, float]
 ) -> Outcome:
     """Sorts every image and writes the results."""
     predictions, features = _sort(setting, collection, config.training.seed)
@@ -354,7 +351,7 @@ def _finish(
     free = setting.labels < 0
     if config.auto_k and setting.network.method.merges:
         merging = plan_merging(predictions, free, n_prototypes=config.method.n_categories, n_known=len(known))
-        say(merging.sentence())
+        logger.info(merging.sentence())
         setting.network.method.merge_categories(merging.groups, merging.sizes)
         config = replace(config, method=replace(config.method, n_categories=len(merging.groups)))
         predictions = predict_features(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from collections.abc import Callable
 from math import log
 from pathlib import Path
@@ -24,11 +26,10 @@ from newkind.runs.run import Run
 
 __all__ = ["backbone_features", "draw_curve", "estimate_from_json", "load_estimate", "save_estimate"]
 
+logger = logging.getLogger(__name__)
 
-Say = Callable[[str], None]
 
-
-def backbone_features(collection: Collection, config: TrunkConfig, *, say: Say) -> tuple[Tensor, NDArray[np.int64]]:
+def backbone_features(collection: Collection, config: TrunkConfig) -> tuple[Tensor, NDArray[np.int64]]:
     """(features (n, d) of the backbone as it came, numbers of the usable images (n,)).
 
     From the token cache if it is there already; otherwise from one look at each image, which is not kept.
@@ -36,14 +37,14 @@ def backbone_features(collection: Collection, config: TrunkConfig, *, say: Say) 
     items = collection.catalog.items
     if isinstance(items, Features):
         return torch.from_numpy(np.ascontiguousarray(items.values, dtype=np.float32)), np.arange(len(items))
-    prepared = prepare_trunk(config, say=say)
+    prepared = prepare_trunk(config)
     source: TokenSource
     if plan_for(collection, config, prepared).todo:
         seconds = len(items) * seconds_per_view(prepared.trunk, config.image_size, device=prepared.device)
-        say(f"One look at {len(items):,} images on {prepared.device}, about {duration(seconds)}.")
+        logger.info(f"One look at {len(items):,} images on {prepared.device}, about {duration(seconds)}.")
         source = OnlineTokens(items, prepared.trunk, config.recipe, device=prepared.device)
     else:
-        source = cast(TokenCache, prepare_cache(collection, config, prepared, say=say))
+        source = cast(TokenCache, prepare_cache(collection, config, prepared))
     images = np.flatnonzero(source.usable)
     rows = []
     with progress_bar("Looking", len(images), show=len(images) > 500) as advance, torch.no_grad():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import datetime
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -29,7 +31,7 @@ from newkind.runs.run import Run
 
 __all__ = ["try_report", "write_report"]
 
-Say = Callable[[str], None]
+logger = logging.getLogger(__name__)
 PAGE_BYTES, PICTURE_BYTES, SHEET_BYTES = 14_500_000, 9_000_000, 3_600_000
 """What the page, its thumbnails and the map's tiny pictures may take up, so that the file stays under 15 MB."""
 MAX_SHEET_PICTURES = 6_000
@@ -46,7 +48,6 @@ def write_report(
     out: Path | None = None,
     compare: Run | None = None,
     seconds: dict[str, float] | None = None,
-    say: Say = print,
     progress: bool = False,
 ) -> Path:
     """Writes report.html into the run (or `out`), replacing only a report; gives its path.
@@ -60,8 +61,8 @@ def write_report(
     other = None if compare is None else read_story(compare)
     pictures = find_pictures(story, collection=collection, data=data)
     if pictures.note:
-        say(f"{pictures.note} Looked in {pictures.missing_from}." if pictures.missing_from else pictures.note)
-    text = _tell(story, pictures, other, seconds=seconds, say=say, progress=progress)
+        logger.info(f"{pictures.note} Looked in {pictures.missing_from}." if pictures.missing_from else pictures.note)
+    text = _tell(story, pictures, other, seconds=seconds, progress=progress)
     _check_target(target)  # nobody has put something there meanwhile
     run.write_text(target, text)
     return target
@@ -72,15 +73,16 @@ def try_report(
     *,
     collection: Collection | None = None,
     seconds: dict[str, float] | None = None,
-    say: Say = print,
     progress: bool = False,
 ) -> Path | None:
     """As `write_report`, for the end of a run that must not be lost: whatever goes wrong becomes a sentence, and None."""
     try:
-        return write_report(run, collection=collection, seconds=seconds, say=say, progress=progress)
+        return write_report(run, collection=collection, seconds=seconds, progress=progress)
     except Exception as error:  # noqa: BLE001 - the run is finished and safe; only its picture is missing
         reason = str(error) or type(error).__name__
-        say(f"The run is complete, but its report could not be made ({reason}). Try: newkind report {run.folder}")
+        logger.info(
+            f"The run is complete, but its report could not be made ({reason}). Try: newkind report {run.folder}"
+        )
         return None
 
 
@@ -117,14 +119,13 @@ def _tell(
     other: Story | None,
     *,
     seconds: dict[str, float] | None,
-    say: Say,
     progress: bool,
 ) -> str:
     """All parts of the page, and the page."""
     chapters = chapters_of(story, pictures, amounts_for(len(story.shown)))
     doubts = _doubts(story, pictures)
     comparison = None if other is None else compare_runs(story, other, pictures)
-    atlas = _map(story, say)
+    atlas = _map(story)
     album, sheets = _pictures(pictures, _wanted(chapters, doubts, comparison), atlas, progress=progress)
     anchors = anchors_of(story)
     sizes = bars([_size_bar(story, c) for c in sorted(chapters, key=lambda c: -c.n_sorted)], width=720, height=120)
@@ -169,12 +170,12 @@ def _doubts(story: Story, pictures: Pictures) -> _Doubts:
     )
 
 
-def _map(story: Story, say: Say) -> Atlas | None:
+def _map(story: Story) -> Atlas | None:
     """None for a run that kept no features."""
     if story.features is None or not len(story):
         return None
     if map_seconds(len(story)) > 3:
-        say(f"Drawing the map of {len(story):,} images (about {duration(map_seconds(len(story)))}).")
+        logger.info(f"Drawing the map of {len(story):,} images (about {duration(map_seconds(len(story)))}).")
     return lay_out(story.features, story.category)
 
 

@@ -58,9 +58,7 @@ def save_model(
     )
 
 
-def load_model(
-    run: Run, *, device: str = "auto", weights: Path | None = None, say: Callable[[str], None]
-) -> LoadedModel:
+def load_model(run: Run, *, device: str = "auto", weights: Path | None = None) -> LoadedModel:
     """The model of a finished run; the backbone's weights must be the ones that it was trained on."""
     run.config()
     card = run.read_json(run.model_card)
@@ -73,7 +71,7 @@ def load_model(
         n_known, dim, sha256 = int(card["n_known"]), int(card["dim"]), card["weights_sha256"]
     except (KeyError, TypeError, ValueError) as error:
         raise RunError(f"{run.model_card} cannot be read ({error}).") from None
-    prepared = prepare_trunk(trunk, say=say) if sha256 else None
+    prepared = prepare_trunk(trunk) if sha256 else None
     if prepared is not None and prepared.sha256 != sha256:
         raise WeightsError(
             f"The run was trained on other weights of {trunk.backbone} (sha256 {sha256[:12]}...) than these ({prepared.sha256[:12]}...)."

@@ -43,8 +43,8 @@ def test_tables_and_figures(
     monkeypatch.delitem(sheet.FORMATS, "png")  # the same drawing once more; the next test has both
     study = STUDIES[name]
     published = replace(data, benchmark="cub", title="CUB_200")
-    plan = pretend(plan_study(study, [published], protocol, tmp_path, say=quiet))
-    run_study(plan, say=quiet, detail=lambda line: pytest.fail(f"something was run: {line}"))
+    plan = pretend(plan_study(study, [published], protocol, tmp_path))
+    run_study(plan, detail=lambda line: pytest.fail(f"something was run: {line}"))
     table = build_table(plan)
     assert len(table.rows) == ROWS[name]
     assert not any("Not complete" in note for note in table.notes)
@@ -61,7 +61,7 @@ def test_tables_and_figures(
 
 
 def test_statistics_need_no_run(data: BenchData, protocol: Protocol, tmp_path: Path) -> None:
-    plan = plan_study(STUDIES["data"], [data], protocol, tmp_path, say=quiet)
+    plan = plan_study(STUDIES["data"], [data], protocol, tmp_path)
     run_study(plan, say=lambda line: pytest.fail(line), detail=quiet)
     (row,) = json.loads((tmp_path / "data.json").read_text())["rows"]
     assert (row["labelled_images"], row["labelled_classes"]) == (20, 4)
@@ -72,13 +72,13 @@ def test_inference_and_tsne_measure_once(data: BenchData, protocol: Protocol, tm
     protocol = replace(protocol, n_seeds=1, epochs=1)
     for name, rows in (("inference", 2), ("tsne", 2)):
         study = STUDIES[name]
-        plan = plan_study(study, [data], protocol, tmp_path, say=quiet)
-        run_study(plan, say=quiet, detail=quiet)
+        plan = plan_study(study, [data], protocol, tmp_path)
+        run_study(plan, detail=quiet)
         assert len(build_table(plan).rows) == rows
         (result,) = plan.results().values()
         kept = result.run.folder / f"{name}.json"
         before = kept.stat().st_mtime_ns
-        run_study(plan, say=quiet, detail=quiet)
+        run_study(plan, detail=quiet)
         assert kept.stat().st_mtime_ns == before
         assert study.draw is not None
         assert [path.suffix for path in study.draw(name, plan.finished(), tmp_path)] == [".svg", ".png"]
@@ -93,8 +93,8 @@ def test_inference_and_tsne_measure_once(data: BenchData, protocol: Protocol, tm
 def test_without_matplotlib_tables_are_made(
     data: BenchData, protocol: Protocol, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = pretend(plan_study(STUDIES["errors"], [data], replace(protocol, n_seeds=1), tmp_path, say=quiet))
-    run_study(plan, say=quiet, detail=quiet)
+    plan = pretend(plan_study(STUDIES["errors"], [data], replace(protocol, n_seeds=1), tmp_path))
+    run_study(plan, detail=quiet)
     usual = builtins.__import__
 
     def without(name: str, *more):

@@ -19,7 +19,7 @@ from newkind.errors import ConfigError, RunError
 
 
 def plan(study: str, data: BenchData, protocol: Protocol, out: Path, **more) -> Plan:
-    return plan_study(STUDIES[study], [data], protocol, out, say=quiet, **more)
+    return plan_study(STUDIES[study], [data], protocol, out, **more)
 
 
 def quiet(_: str) -> None:
@@ -44,11 +44,11 @@ def test_methods_from_start_to_table_and_never_twice(
     protocol = replace(protocol, methods=("kmeans", "gcd", "simgcd"))
     first = plan("methods", data, protocol, tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        run_study(first, say=said.append, detail=quiet, watch=stop_in_the_third)
+        run_study(first, detail=quiet, watch=stop_in_the_third)
     assert len(first.results()) == 2
     assert "Not complete: 2 of 6 runs are finished." in (tmp_path / "methods.md").read_text()
 
-    paths = run_study(plan("methods", data, protocol, tmp_path), say=said.append, detail=quiet)
+    paths = run_study(plan("methods", data, protocol, tmp_path), detail=quiet)
     assert [path.name for path in paths] == ["methods.csv", "methods.json", "methods.md", "methods.tex"]
     assert said[0].startswith("Every method under one protocol: 6 runs, 0 of them finished, 6 to do (how long is known")
     assert "6 runs, 2 of them finished, 4 to do (about" in said[3]
@@ -57,7 +57,7 @@ def test_methods_from_start_to_table_and_never_twice(
 
     monkeypatch.setattr(cells, "discover", lambda *_, **__: pytest.fail("a finished cell was run again"))
     before = {path: path.read_bytes() for path in paths}
-    run_study(plan("methods", data, protocol, tmp_path), say=said.append, detail=quiet)
+    run_study(plan("methods", data, protocol, tmp_path), detail=quiet)
     assert said[-1] == "Every method under one protocol: all 6 runs are finished."
     assert before == {path: path.read_bytes() for path in paths}
     check_numbers(tmp_path)
@@ -104,7 +104,7 @@ def test_a_run_that_fails_does_not_end_the_others(
 
     monkeypatch.setattr(cells, "discover", fail)
     found = plan("methods", data, replace(protocol, methods=("gcd",)), tmp_path)
-    run_study(found, say=quiet, detail=quiet)
+    run_study(found, detail=quiet)
     assert len(found.failures) == 2
     text = (tmp_path / "methods.md").read_text()
     assert text.count("A run failed and is not in the table: The loss became nan") == 2
@@ -119,7 +119,7 @@ def test_an_unfinished_run_that_does_not_fit_says_which_folder(
     folder.mkdir()
     (folder / "config.json").write_text('{"format": 1, "fingerprint": "of something else"}')
     with pytest.raises(RunError, match=r"Remove .*kmeans.* and run the same command again"):
-        cells.run_cell(cell, tmp_path, say=quiet)
+        cells.run_cell(cell, tmp_path)
 
 
 def test_the_estimate_is_made_once_and_kept(
@@ -134,7 +134,9 @@ def test_the_estimate_is_made_once_and_kept(
     (kept,) = tmp_path.glob("estimates/blobs-*.json")
     k = json.loads(kept.read_text())["n_categories"]
     assert found.lines[1].row.n_categories == k
-    monkeypatch.setattr("newkind.experiments.paper.estimates.backbone_features", lambda *_, **__: pytest.fail("estimated twice"))
+    monkeypatch.setattr(
+        "newkind.experiments.paper.estimates.backbone_features", lambda *_, **__: pytest.fail("estimated twice")
+    )
     assert plan("unknown-k", data, protocol, tmp_path).lines[1].row.n_categories == k
     rows = build_table(pretend(found)).rows
     assert [row["k"] for row in rows[:3]] == [6, k, 12]
@@ -147,7 +149,7 @@ def test_several_data_are_told_apart(protocol: Protocol, tmp_path: Path) -> None
     (tmp_path / "b").mkdir()
     paths = [write_blobs(tmp_path / "a" / "x.npz"), write_blobs(tmp_path / "b" / "x.npz", seed=1)]
     datas = [open_bench_data(str(path)) for path in [*paths, paths[0]]]
-    found = plan_study(STUDIES["errors"], datas, replace(protocol, methods=("gcd",)), tmp_path, say=quiet)
+    found = plan_study(STUDIES["errors"], datas, replace(protocol, methods=("gcd",)), tmp_path)
     assert [data.title for data in found.datas] == ["x (1)", "x (2)"]
     table = build_table(pretend(found))
     assert table.columns[0].key == "data"
@@ -159,13 +161,11 @@ def test_several_data_are_told_apart(protocol: Protocol, tmp_path: Path) -> None
 def test_tables_of_other_data_are_replaced_with_a_word(data: BenchData, protocol: Protocol, tmp_path: Path) -> None:
     said: list[str] = []
     one = pretend(plan("errors", data, replace(protocol, methods=("gcd",)), tmp_path))
-    run_study(one, say=said.append, detail=quiet)
-    run_study(one, say=said.append, detail=quiet)
+    run_study(one, detail=quiet)
+    run_study(one, detail=quiet)
     assert not any("replaced" in line for line in said)
     other = open_bench_data(str(write_blobs(tmp_path / "other.npz", seed=5)))
-    run_study(
-        pretend(plan("errors", other, replace(protocol, methods=("gcd",)), tmp_path)), say=said.append, detail=quiet
-    )
+    run_study(pretend(plan("errors", other, replace(protocol, methods=("gcd",)), tmp_path)), detail=quiet)
     assert sum("are replaced; their runs are kept" in line for line in said) == 1
 
 
@@ -178,7 +178,7 @@ def test_bad_questions(data: BenchData, protocol: Protocol, tmp_path: Path) -> N
         plan("methods", data, replace(protocol, epsilons=(1.0,)), tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="cannot be made"):
-        run_study(plan("errors", data, protocol, tmp_path / "file"), say=quiet, detail=quiet)
+        run_study(plan("errors", data, protocol, tmp_path / "file"), detail=quiet)
     study, artefact = find_study("fig-ks")
     assert study.name == "k"
     assert artefact is not None

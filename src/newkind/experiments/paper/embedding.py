@@ -17,20 +17,18 @@ from newkind.experiments.paper.results import Finished
 from newkind.pipeline.estimate_n_categories import backbone_features
 
 __all__ = ["embedding_rows", "kept_points", "measure_embedding"]
-
-Say = Callable[[str], None]
 FILE = "tsne.json"
 N_CLASSES, N_IMAGES = 10, 100
 """How many classes, drawn at random from the truth, and at most how many unlabelled images of each."""
 PERPLEXITY, FEW = 30.0, 200
 
 
-def measure_embedding(cell: Cell, result: CellResult, *, say: Say) -> None:
+def measure_embedding(cell: Cell, result: CellResult) -> None:
     """Once for a cell; kept beside its result."""
     path = result.run.folder / FILE
     if path.exists():
         return
-    trained = trained_features(cell, result, say=say)
+    trained = trained_features(cell, result)
     chosen = _choose(cell, trained.images)
     truth = cell.data.truth.labels[trained.images[chosen]]
     found: dict[str, Any] = {
@@ -38,7 +36,7 @@ def measure_embedding(cell: Cell, result: CellResult, *, say: Say) -> None:
         "is_old": [bool(k < cell.data.truth.n_old) for k in truth],
     }
     for name, features in (
-        ("before", _before(cell, trained, say=say)[chosen]),
+        ("before", _before(cell, trained)[chosen]),
         ("after", _after(cell, trained)[chosen]),
     ):
         x = F.normalize(features.float(), dim=-1).numpy()
@@ -57,11 +55,11 @@ def _choose(cell: Cell, images: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([np.sort(rng.permutation(rows)[:N_IMAGES]) for rows in members])
 
 
-def _before(cell: Cell, trained: Trained, *, say: Say) -> Tensor:
+def _before(cell: Cell, trained: Trained) -> Tensor:
     """(n, d) of the backbone as it came."""
     if cell.data.is_ready:
         return trained.features
-    features, images = backbone_features(cell.data.collection, cell.config.trunk, say=say)
+    features, images = backbone_features(cell.data.collection, cell.config.trunk)
     place = {int(image): row for row, image in enumerate(images)}
     return features[torch.tensor([place[int(image)] for image in trained.images])]
 

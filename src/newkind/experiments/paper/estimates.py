@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import hashlib
 import json
 from collections.abc import Callable
@@ -16,7 +18,7 @@ from newkind.runs.run import Run
 
 __all__ = ["kept_estimate", "make_estimate"]
 
-Say = Callable[[str], None]
+logger = logging.getLogger(__name__)
 
 
 def kept_estimate(data: BenchData, trunk: TrunkConfig, out: Path) -> Estimate | None:
@@ -27,11 +29,11 @@ def kept_estimate(data: BenchData, trunk: TrunkConfig, out: Path) -> Estimate | 
     return estimate_from_json(Run(path.parent).read_json(path), path)
 
 
-def make_estimate(data: BenchData, trunk: TrunkConfig, out: Path, *, say: Say) -> Estimate:
+def make_estimate(data: BenchData, trunk: TrunkConfig, out: Path) -> Estimate:
     """Finds it out and keeps it."""
-    features, images = backbone_features(data.collection, trunk, say=say)
+    features, images = backbone_features(data.collection, trunk)
     found = estimate_n_categories(features, data.collection.catalog.labels[images], n_known=data.n_known, seed=0)
-    say(f"{data.title}: {found.sentence()} (The truth has {data.n_classes}.)")
+    logger.info(f"{data.title}: {found.sentence()} (The truth has {data.n_classes}.)")
     path = _path(data, trunk, out)
     path.parent.mkdir(parents=True, exist_ok=True)
     Run(path.parent).write_json(path, found.to_json())

@@ -22,8 +22,6 @@ from newkind.training.inference import image_features
 
 __all__ = ["Trained", "trained_features"]
 
-Say = Callable[[str], None]
-
 
 @dataclass(frozen=True, eq=False)
 class Trained:
@@ -37,10 +35,10 @@ class Trained:
     device: torch.device
 
 
-def trained_features(cell: Cell, result: CellResult, *, say: Say) -> Trained:
+def trained_features(cell: Cell, result: CellResult) -> Trained:
     """From the token cache, from fresh looks for a cell that was trained on those, or as they are for ready features."""
     trunk, items = cell.config.trunk, cell.data.collection.catalog.items
-    model = load_model(result.run, device=trunk.device, weights=trunk.weights, say=say)
+    model = load_model(result.run, device=trunk.device, weights=trunk.weights)
     prepared = model.prepared
     source: TokenSource | None
     if isinstance(items, Features):
@@ -50,7 +48,7 @@ def trained_features(cell: Cell, result: CellResult, *, say: Say) -> Trained:
     elif cell.config.online:
         source = OnlineTokens(items, prepared.trunk, trunk.recipe, device=prepared.device)
     else:
-        source = prepare_cache(cell.data.collection, trunk, prepared, say=say)
+        source = prepare_cache(cell.data.collection, trunk, prepared)
     if source is None:
         raise RunError("The token cache could not be opened.")
     device = torch.device("cpu") if prepared is None else prepared.device

@@ -23,20 +23,18 @@ from newkind.evaluation import accuracy
 from newkind.methods.gcd import GCDConfig
 
 __all__ = ["inference_rows", "measure_inference"]
-
-Say = Callable[[str], None]
 FILE = "inference.json"
 REPEATS = 5
 CHUNK = 4096
 WAYS = {"prototypes": ("the nearest prototype", "simgcd"), "k_means": ("semi-supervised k-means", "gcd")}
 
 
-def measure_inference(cell: Cell, result: CellResult, *, say: Say) -> None:
+def measure_inference(cell: Cell, result: CellResult) -> None:
     """Once for a cell; kept beside its result."""
     path = result.run.folder / FILE
     if path.exists():
         return
-    trained = trained_features(cell, result, say=say)
+    trained = trained_features(cell, result)
     labels = cell.data.collection.catalog.labels[trained.images].astype(np.int64)
     found: dict[str, Any] = {"n_images": int((labels < 0).sum()), "device": str(trained.device)}
     for way, (seconds, predicted) in {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
@@ -15,6 +17,8 @@ from newkind.methods.simgcd import BENCHMARK_EPSILON, simgcd_recipe
 from newkind.training.trainer import TrainingConfig
 
 __all__ = ["SELECTION", "Protocol", "read_epsilons", "read_methods"]
+
+logger = logging.getLogger(__name__)
 
 SELECTION = "last epoch, one matching over all unlabelled images, nothing chosen by a label"
 
@@ -82,7 +86,7 @@ class Protocol:
 
 def _each(datas: Sequence[BenchData], say: Callable[[BenchData], str]) -> str:
     """One text if it is the same for all data."""
-    return "; ".join(dict.fromkeys(say(data) for data in datas))
+    return "; ".join(dict.fromkeys(logger.info(data) for data in datas))
 
 
 def read_methods(text: str) -> tuple[str, ...]:

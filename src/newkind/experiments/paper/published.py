@@ -17,7 +17,9 @@ PUBLISHED_UNDER = "DINO ViT-B/16 at 224 pixels with its last block tuned, fresh 
 
 @cache
 def _facts() -> dict[str, Any]:
-    facts: dict[str, Any] = json.loads(files("newkind.experiments.paper").joinpath("published.json").read_text(encoding="utf-8"))
+    facts: dict[str, Any] = json.loads(
+        files("newkind.experiments.paper").joinpath("published.json").read_text(encoding="utf-8")
+    )
     return facts
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -25,7 +27,7 @@ from newkind.training.trainer import EpochReport
 
 __all__ = ["Plan", "Watch", "build_table", "find_study", "plan_study", "run_study"]
 
-Say = Callable[[str], None]
+logger = logging.getLogger(__name__)
 OPTIONAL = ("published", "published_time", "statistics")
 """Columns that are only shown where something was published."""
 OnEpoch = Callable[[EpochReport, Accuracy | None], None]
@@ -93,7 +95,7 @@ def find_study(name: str) -> tuple[Study, Artefact | None]:
 
 
 def plan_study(
-    study: Study, datas: Sequence[BenchData], protocol: Protocol, out: Path, *, say: Say, estimate: bool = True
+    study: Study, datas: Sequence[BenchData], protocol: Protocol, out: Path, *, estimate: bool = True
 ) -> Plan:
     """estimate: whether to find out a number of categories that is not known yet; otherwise its cells stay open."""
     if protocol.methods and not study.methods:
@@ -107,7 +109,7 @@ def plan_study(
         if study.needs_estimate:
             found = kept_estimate(data, protocol.trunk, out)
             if found is None and estimate:
-                found = make_estimate(data, protocol.trunk, out, say=say)
+                found = make_estimate(data, protocol.trunk, out)
             k = None if found is None else found.n_categories
         methods = protocol.methods or study.methods
         for row in study.rows(Ask(data=data, protocol=protocol, methods=methods, estimate=k)):
@@ -145,7 +147,7 @@ def _nobody_watches(_: str, __: int) -> Iterator[None]:
     yield None
 
 
-def run_study(plan: Plan, *, say: Say, detail: Say, watch: Watch = _nobody_watches) -> list[Path]:
+def run_study(plan: Plan, *, detail: Say, watch: Watch = _nobody_watches) -> list[Path]:
     """Runs what is not finished and writes the tables, anew after every cell. The paths of the tables.
 
     say: a line for each thing that is done. detail: what `discover` says of the first cell that is run.
@@ -154,37 +156,37 @@ def run_study(plan: Plan, *, say: Say, detail: Say, watch: Watch = _nobody_watch
         plan.runs.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunError(f"{plan.runs} cannot be made ({error.strerror}).", fix="Take another --out.") from None
-    _tell_replaced(plan, say)
+    _tell_replaced(plan)
     cells = plan.cells()
     seconds = [(result.content["method"], result.seconds) for result in plan.results().values()]
     todo = [name for name, (cell, _) in cells.items() if read_result(cell, plan.runs) is None]
     if cells:
-        say(_start(plan, len(cells), [cells[name][0] for name in todo], seconds))
+        logger.info(_start(plan, len(cells), [cells[name][0] for name in todo], seconds))
     for i, name in enumerate(todo):
         cell, words = cells[name]
         try:
             with watch(words, cell.config.training.epochs) as on_epoch:
-                result = run_cell(cell, plan.runs, say=detail if i == 0 else _nothing, on_epoch=on_epoch)
+                result = run_cell(cell, plan.runs, on_epoch=on_epoch)
         except RunError as error:  # the others go on
             plan.failures[name] = str(error)
-            say(f"[{i + 1}/{len(todo)}] {words}: failed. {error}")
+            logger.info(f"[{i + 1}/{len(todo)}] {words}: failed. {error}")
             continue
         seconds.append((cell.method, result.seconds))
         left = _left([cells[other][0] for other in todo[i + 1 :]], seconds)
-        say(f"[{i + 1}/{len(todo)}] {words}: {_scores(result)} ({duration(result.seconds)}{left})")
+        logger.info(f"[{i + 1}/{len(todo)}] {words}: {_scores(result)} ({duration(result.seconds)}{left})")
         write_table(build_table(plan), plan.out)
-    _measure(plan, cells, say)
+    _measure(plan, cells)
     return write_table(build_table(plan), plan.out)
 
 
-def _measure(plan: Plan, cells: dict[str, tuple[Cell, str]], say: Say) -> None:
+def _measure(plan: Plan, cells: dict[str, tuple[Cell, str]]) -> None:
     """What a study wants to know of finished cells beside their scores; each keeps what was measured on it."""
     measure, results = plan.study.measure, plan.results()
     if measure is None or not results:
         return
-    say(f"Measuring on {'the finished run' if len(results) == 1 else f'{len(results)} finished runs'} ...")
+    logger.info(f"Measuring on {'the finished run' if len(results) == 1 else f'{len(results)} finished runs'} ...")
     for name, result in results.items():
-        measure(cells[name][0], result, say=_nothing)
+        measure(cells[name][0], result)
 
 
 def _start(plan: Plan, n_cells: int, todo: list[Cell], seconds: list[tuple[str, float]]) -> str:
@@ -213,7 +215,7 @@ def _scores(result: CellResult) -> str:
     return "  ".join(f"{name} {'-' if value is None else percent(value).strip()}" for name, value in values.items())
 
 
-def _tell_replaced(plan: Plan, say: Say) -> None:
+def _tell_replaced(plan: Plan) -> None:
     """A table of other data or another protocol is written over; its runs stay."""
     path = plan.out / f"{plan.study.name}.json"
     try:
@@ -222,7 +224,9 @@ def _tell_replaced(plan: Plan, say: Say) -> None:
         return
     now = build_table(plan).about
     if any(before.get(name) != text for name, text in now.items() if name != "published"):
-        say(f"{path.with_suffix('')}.* were of other data or another protocol and are replaced; their runs are kept.")
+        logger.info(
+            f"{path.with_suffix('')}.* were of other data or another protocol and are replaced; their runs are kept."
+        )
 
 
 def build_table(plan: Plan) -> Table:

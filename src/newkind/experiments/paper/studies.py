@@ -62,7 +62,7 @@ class Ask:
 
 
 class _Measure(Shape):
-    def __call__(self, cell: Cell, result: CellResult, *, say: Callable[[str], None]) -> None: ...
+    def __call__(self, cell: Cell, result: CellResult) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,16 @@ import numpy as np
 
 from newkind.experiments.paper.figures.bars import deviations, draw_errors
 from newkind.experiments.paper.figures.distributions import draw_distribution
-from newkind.experiments.paper.figures.sheet import COLOURS, GREY, PARTS, Axes, by_data, colours_of, sheet, whole_numbers
+from newkind.experiments.paper.figures.sheet import (
+    COLOURS,
+    GREY,
+    PARTS,
+    Axes,
+    by_data,
+    colours_of,
+    sheet,
+    whole_numbers,
+)
 from newkind.experiments.paper.results import Finished, epoch_rows
 from newkind.experiments.spread import Spread
 
