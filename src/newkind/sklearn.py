@@ -16,15 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from newkind.api import Discovery, discover, load
 from newkind.backbone.online import OnlineTokens
-from newkind.backbone.loader import TrunkConfig
 from newkind.backbone.ready import ReadyFeatures
-from newkind.config import default_epochs
+from newkind.config import BackboneConfig, TrainingConfig, default_epochs
 from newkind.data.catalog import Catalog, Collection, Features, FileImages, Images
 from newkind.data.labels import encode_labels
 from newkind.data.names import Names
 from newkind.data.sources import from_arrays, from_features
 from newkind.errors import DataError, RunError
-from newkind.training.trainer import TrainingConfig
 
 __all__ = ["SimGCD"]
 
@@ -82,7 +80,7 @@ class SimGCD(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[mis
             n_categories=self.n_categories,
             recipe=self.recipe,
             settings={} if self.entropy_weight is None else {"entropy_weight": self.entropy_weight},
-            trunk=TrunkConfig(
+            trunk=BackboneConfig(
                 backbone=self.backbone,
                 weights=None if self.weights is None else Path(self.weights),
                 random_weights=self.random_weights,
@@ -205,8 +203,8 @@ class SimGCD(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[mis
                 raise DataError("This SimGCD was fitted on features, not on images.")
             device = model.prepared.device
             source = OnlineTokens(items, model.prepared.trunk, model.trunk.recipe, device=device)
-            if source.set_aside:
-                raise DataError(f"{source.set_aside[0].name} cannot be used: {source.set_aside[0].reason}.")
+            if source.skipped:
+                raise DataError(f"{source.skipped[0].name} cannot be used: {source.skipped[0].reason}.")
         batches = (np.arange(i, min(i + 64, len(items))) for i in range(0, len(items), 64))
         network = model.network.eval()
         with torch.no_grad():

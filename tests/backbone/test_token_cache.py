@@ -13,10 +13,11 @@ import pytest
 import torch
 
 from newkind.backbone import cache as cache_module
-from newkind.backbone.token_cache import CacheKey, TokenCache, build_cache, image_views, plan_cache
-from newkind.backbone.online import OnlineTokens
-from newkind.backbone.loader import Prepared, TrunkConfig, choose_device, prepare_cache
 from newkind.backbone.cache_folders import list_caches, remove_cache
+from newkind.backbone.loader import Prepared, choose_device, prepare_cache
+from newkind.backbone.online import OnlineTokens
+from newkind.backbone.token_cache import CacheKey, TokenCache, build_cache, image_views, plan_cache
+from newkind.config import BackboneConfig
 from newkind.data.catalog import Collection
 from newkind.data.sources import from_features, read_folder
 from newkind.data.views import ViewRecipe
@@ -89,14 +90,14 @@ def test_one_changed_image_is_computed_again_and_nothing_else(
     assert hashlib.sha256(content[:size]).hexdigest() == before
 
 
-def test_copies_share_a_record_and_broken_images_are_set_aside(photographs, key, prepared, tmp_path) -> None:
+def test_copies_share_a_record_and_broken_images_are_skipped(photographs, key, prepared, tmp_path) -> None:
     (photographs / "a" / "copy.png").write_bytes((photographs / "a" / "01.png").read_bytes())
     (photographs / "a" / "bad.png").write_text("no picture")
     collection = read_folder(photographs)
     cache = build(collection, key, prepared, tmp_path)
     names = list(collection.catalog.items.names)
     assert cache.slots[names.index("a/copy.png")] == cache.slots[names.index("a/01.png")]
-    assert [item.name for item in cache.set_aside] == ["a/bad.png"]
+    assert [item.name for item in cache.skipped] == ["a/bad.png"]
     assert cache.usable.sum() == 22
     assert len(cache.store) == 21
 
@@ -134,9 +135,10 @@ def test_a_full_disk_takes_fewer_views_and_then_none(collection, key, prepared, 
 BUILDER = """
 import sys
 from pathlib import Path
-from newkind.backbone.loader import TrunkConfig, prepare_cache, prepare_trunk
+from newkind.backbone.loader import prepare_cache, prepare_trunk
+from newkind.config import BackboneConfig
 from newkind.data.sources import read_folder
-config = TrunkConfig(backbone="vit_tiny_patch16_224", random_weights=True, image_size=32, n_views=3, device="cpu")
+config = BackboneConfig(backbone="vit_tiny_patch16_224", random_weights=True, image_size=32, n_views=3, device="cpu")
 prepare_cache(read_folder(Path(sys.argv[1])), config, prepare_trunk(config), root=Path(sys.argv[2]))
 """
 
@@ -212,12 +214,12 @@ def test_online_views_are_fresh_every_epoch_and_repeatable(collection, key, prep
 def test_online_sets_broken_images_aside(photographs, prepared, key) -> None:
     (photographs / "a" / "bad.png").write_text("no picture")
     online = OnlineTokens(read_folder(photographs).catalog.items, prepared.trunk, key.recipe)
-    assert [item.name for item in online.set_aside] == ["a/bad.png"]
+    assert [item.name for item in online.skipped] == ["a/bad.png"]
     assert online.usable.sum() == 21
 
 
 def test_prepare_cache_says_what_it_takes(collection, prepared, tmp_path) -> None:
-    config = TrunkConfig(backbone="vit_tiny_patch16_224", random_weights=True, image_size=32, n_views=3)
+    config = BackboneConfig(backbone="vit_tiny_patch16_224", random_weights=True, image_size=32, n_views=3)
     said: list[str] = []
     assert prepare_cache(collection, config, prepared, dry_run=True, root=tmp_path) is None
     assert "21 images x (3 + 1) views = 84 views" in said[0]

@@ -35,7 +35,7 @@ def test_json_is_all_of_standard_output(pile: Path) -> None:
     done = newkind("inspect", pile, "--json")
     seen = json.loads(done.stdout)
     assert seen["n_labelled"] == 6
-    assert seen["set_aside"][0]["name"] == "apple/bad.jpg"
+    assert seen["skipped"][0]["name"] == "apple/bad.jpg"
 
 
 def test_many_classes_are_shortened_unless_all(tmp_path: Path, make_image) -> None:

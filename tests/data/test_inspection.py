@@ -31,7 +31,7 @@ def test_broken_files_are_named_and_do_not_count(pile: Path) -> None:
     whole = (pile / "apple" / "1.jpg").read_bytes()
     (pile / "apple" / "1.jpg").write_bytes(whole[:-60])
     seen = look(pile)
-    reasons = {item.name: item.reason for item in seen.set_aside}
+    reasons = {item.name: item.reason for item in seen.skipped}
     assert set(reasons) == {"apple/0.jpg", "unlabelled/empty.png", "apple/1.jpg"}
     assert reasons["apple/0.jpg"].startswith("not an image")
     assert reasons["apple/1.jpg"].startswith("broken")

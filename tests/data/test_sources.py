@@ -32,7 +32,7 @@ def test_folder(pile: Path) -> None:
         "unlabelled/deep/u1.webp",
     }
     assert collection.truth is None
-    assert not collection.set_aside
+    assert not collection.skipped
 
 
 @pytest.mark.parametrize("name", ["unlabelled", "unlabeled", "Unknown", "_"])
@@ -58,7 +58,7 @@ def test_what_a_folder_leaves_out_has_a_name_and_a_reason(pile: Path) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(os.path.relpath(pile / "s.jpg"))  # relative: a socket's path is short
     collection = read_folder(pile)
-    assert {item.name: item.reason for item in collection.set_aside} == {
+    assert {item.name: item.reason for item in collection.skipped} == {
         "empty": "a folder without an image",
         "apple/notes.txt": "not an image file (.txt)",
         "pear/gone.jpg": "a broken link",
@@ -96,7 +96,7 @@ def test_a_folder_too_deep_to_be_named_is_left_out(pile: Path, monkeypatch) -> N
         os.chdir("d" * 250)
     collection = read_folder(pile)
     assert len(collection.catalog) == 9
-    assert [item.reason for item in collection.set_aside] == ["a folder that cannot be read (File name too long)"]
+    assert [item.reason for item in collection.skipped] == ["a folder that cannot be read (File name too long)"]
 
 
 def test_an_unreadable_folder_is_left_out_once(pile: Path, monkeypatch) -> None:
@@ -108,7 +108,7 @@ def test_an_unreadable_folder_is_left_out_once(pile: Path, monkeypatch) -> None:
         return scandir(folder)
 
     monkeypatch.setattr(os, "scandir", refuse)
-    assert [(item.name, item.reason) for item in read_folder(pile).set_aside] == [
+    assert [(item.name, item.reason) for item in read_folder(pile).skipped] == [
         ("pear", "a folder that cannot be read (Permission denied)")
     ]
 

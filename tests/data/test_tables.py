@@ -57,13 +57,13 @@ def test_absolute_paths(images: Path, tmp_path_factory) -> None:
     path = write(elsewhere, f"file_name,label\n{images}/img/0.jpg,a\n{images}/img/9.jpg,a\n", "t.csv")
     collection = read_table(path)
     assert collection.catalog.items.open(0).size == (24, 16)
-    assert [item.name for item in collection.set_aside] == [f"{images}/img/9.jpg"]
+    assert [item.name for item in collection.skipped] == [f"{images}/img/9.jpg"]
 
 
-def test_missing_and_repeated_files_are_set_aside(images: Path) -> None:
+def test_missing_and_repeated_files_are_skipped(images: Path) -> None:
     path = write(images, "file_name,label\nimg/0.jpg,a\nimg/7.jpg,a\nimg/0.jpg,a\n")
     collection = read_table(path)
-    assert [(item.name, item.reason) for item in collection.set_aside] == [
+    assert [(item.name, item.reason) for item in collection.skipped] == [
         ("img/7.jpg", "named in line 3, but there is no such file"),
         ("img/0.jpg", "line 4 repeats line 2"),
     ]
@@ -127,18 +127,18 @@ def test_utf16_is_named(images: Path, encoding: str, name: str) -> None:
         read_table(write(images, "file_name,label\nimg/0.jpg,a\n", name, encoding=encoding))
 
 
-def test_what_is_not_a_regular_file_is_set_aside(images: Path) -> None:
+def test_what_is_not_a_regular_file_is_skipped(images: Path) -> None:
     os.mkfifo(images / "pipe.jpg")
     (images / "zero.jpg").symlink_to("/dev/zero")
     path = write(images, "file_name,label\nimg/0.jpg,a\npipe.jpg,a\nzero.jpg,a\nimg,a\n")
     collection = read_table(path)
     assert list(collection.catalog.items.names) == ["img/0.jpg"]
-    assert {item.reason.partition(", but ")[2] for item in collection.set_aside} == {"it is not a regular file"}
+    assert {item.reason.partition(", but ")[2] for item in collection.skipped} == {"it is not a regular file"}
 
 
-def test_names_that_no_file_can_have_are_set_aside(images: Path) -> None:
+def test_names_that_no_file_can_have_are_skipped(images: Path) -> None:
     names = ["a\0b.jpg", "a\0b/0.jpg", "\ud800.jpg", "\ud800/0.jpg", "y" * 5000 + "/0.jpg", "img/0.jpg"]
     path = write(images, "\n".join(json.dumps({"file_name": name, "label": "\ud800"}) for name in names), "t.jsonl")
     collection = read_table(path)
-    assert [item.name for item in collection.set_aside] == names[:-1]
+    assert [item.name for item in collection.skipped] == names[:-1]
     assert collection.catalog.class_names == ("\ud800",)

@@ -9,8 +9,8 @@ import pytest
 from newkind.data.open_data import open_data
 from newkind.data.sources import from_features
 from newkind.errors import DataError
-from newkind.report.images import benchmark_of, find_pictures
 from newkind.report.contents import read_story
+from newkind.report.images import benchmark_of, find_pictures
 from newkind.runs.run import Run
 
 
@@ -55,7 +55,7 @@ def test_broken_files_are_named_and_later_ones_are_not(run: Run, tmp_path: Path)
     (tmp_path / "data" / "broken.png").write_bytes(b"not a picture")
     shutil.copy(tmp_path / "data" / "img" / "0-00.png", tmp_path / "data" / "later.png")
     table.write_text(table.read_text() + "broken.png,,\nlater.png,,\n")
-    found = find_pictures(read_story(run)).set_aside
+    found = find_pictures(read_story(run)).skipped
     assert [item.name for item in found] == ["broken.png"]
     assert "not an image" in found[0].reason
 

@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from newkind.backbone.vit import Trunk
 from newkind.backbone.tokens import EVERY_ROW, Tokens
-from newkind.data.catalog import Images, SetAside
+from newkind.backbone.vit import Trunk
+from newkind.data.catalog import Images, Skipped
 from newkind.data.inspection import look_at
 from newkind.data.prefetch import map_ahead, n_cpus
 from newkind.data.views import ViewRecipe, evaluation_view, random_view, resize_for_views
@@ -39,7 +39,7 @@ class OnlineTokens:
         self._content_hash = digest.digest()
         self.usable: NDArray[np.bool_] = np.ones(len(images), dtype=bool)
         self.usable[list(errors)] = False
-        self.set_aside = tuple(SetAside(images.names[i], error) for i, error in errors.items())
+        self.skipped = tuple(Skipped(images.names[i], error) for i, error in errors.items())
 
     def content_hash(self) -> bytes:
         """Of the images that can be used."""

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from newkind.backbone.tokens import EVERY_ROW, Tokens
-from newkind.data.catalog import Features, SetAside
+from newkind.data.catalog import Features, Skipped
 
 __all__ = ["ReadyFeatures"]
 
@@ -21,7 +21,7 @@ class ReadyFeatures:
     def __init__(self, features: Features) -> None:
         self.features = features
         self.usable: NDArray[np.bool_] = np.ones(len(features), dtype=bool)
-        self.set_aside: tuple[SetAside, ...] = ()
+        self.skipped: tuple[Skipped, ...] = ()
 
     def content_hash(self) -> bytes:
         """Of all features."""

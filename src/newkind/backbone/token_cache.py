@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from newkind.backbone.allocator import keep_large_blocks
-from newkind.backbone.vit import Trunk
 from newkind.backbone.token_store import DIGEST_BYTES, RecordLayout, TokenStore
 from newkind.backbone.tokens import EVERY_ROW, Tokens
-from newkind.data.catalog import Collection, Features, FileImages, Images, SetAside
-from newkind.data.prefetch import map_ahead, n_cpus, prefetch
+from newkind.backbone.vit import Trunk
+from newkind.data.catalog import Collection, Features, FileImages, Images, Skipped
 from newkind.data.names import printable
+from newkind.data.prefetch import map_ahead, n_cpus, prefetch
 from newkind.data.views import ViewRecipe, evaluation_view, random_view, resize_for_views, view_generator
 from newkind.errors import BrokenImage, CacheError, DataError
 from newkind.paths import cache_dir
@@ -159,14 +159,14 @@ def build_cache(
             f"The tokens need {plan.bytes_todo / 1e9:.1f} GB, but {plan.folder.parent} has {plan.free_bytes / 1e9:.1f} GB free.",
             fix="Free some disk, set NEWKIND_CACHE to another one, take fewer views, --dtype int8, or train online.",
         )
-    set_aside: dict[int, str] = {i: "cannot be read" for i, digest in enumerate(plan.digests) if not digest}
+    skipped: dict[int, str] = {i: "cannot be read" for i, digest in enumerate(plan.digests) if not digest}
     with _alone_in(plan.folder) if plan.todo else nullcontext():
         store = TokenStore(plan.folder, plan.layout, about=_about(plan.key, plan.place))
         # Another process may have been here since the plan was made.
         todo = [i for i in plan.todo if store.slot_of(plan.digests[i]) is None]
         advance(len(plan.todo) - len(todo))
         try:
-            for group in _groups(images, plan, todo, set_aside, advance):
+            for group in _groups(images, plan, todo, skipped, advance):
                 views = torch.cat([views for _, views in group])  # (G * (V + 1), 3, S, S)
                 store.append([plan.digests[i] for i, _ in group], trunk(views.to(device)))
         except OSError as error:
@@ -176,7 +176,7 @@ def build_cache(
             ) from None
     slots = np.array([-1 if (s := store.slot_of(digest)) is None else s for digest in plan.digests], dtype=np.int64)
     broken = tuple(
-        SetAside(images.names[i], set_aside.get(i, "a copy of a broken image"))
+        Skipped(images.names[i], skipped.get(i, "a copy of a broken image"))
         for i in np.flatnonzero(slots < 0).tolist()
     )
     return TokenCache(store, slots, broken)
@@ -210,7 +210,7 @@ def image_views(images: Images, index: int, key: CacheKey, digest: bytes) -> Ten
 
 
 def _groups(
-    images: Images, plan: CachePlan, todo: list[int], set_aside: dict[int, str], advance: Callable[[int], None]
+    images: Images, plan: CachePlan, todo: list[int], skipped: dict[int, str], advance: Callable[[int], None]
 ) -> Iterator[list[tuple[int, Tensor]]]:
     """Decoded images, GROUP at a time and in order; broken ones are skipped and remembered."""
 
@@ -224,7 +224,7 @@ def _groups(
     decoded = map_ahead(views_of, todo, n_threads=n_cpus(), ahead=2 * GROUP)
     for i, views in zip(todo, decoded, strict=True):
         if isinstance(views, BrokenImage):
-            set_aside[i] = views.what.removeprefix(f"{images.names[i]}: ").removesuffix(".")
+            skipped[i] = views.what.removeprefix(f"{images.names[i]}: ").removesuffix(".")
             advance(1)
             continue
         group.append((i, views))
@@ -252,13 +252,13 @@ class _Wanted(NamedTuple):
 class TokenCache:
     """Cached tokens of a catalog's images, as a source of batches. Nothing in it knows of a method."""
 
-    def __init__(self, store: TokenStore, slots: NDArray[np.int64], set_aside: tuple[SetAside, ...]) -> None:
+    def __init__(self, store: TokenStore, slots: NDArray[np.int64], skipped: tuple[Skipped, ...]) -> None:
         self.store = store
         self.n_views = store.layout.n_views
         """Random views that are drawn from; a study may set it lower than what the store holds."""
         self.slots = slots
         """(N,): each image's record, -1 for one that could not be decoded."""
-        self.set_aside = set_aside
+        self.skipped = skipped
 
     @property
     def usable(self) -> NDArray[np.bool_]:

@@ -42,16 +42,16 @@ def build(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")] = False,
 ) -> None:
     """Push every image through the frozen trunk once and keep its tokens. The same command goes on where it stopped."""
-    from functools import partial
 
     from rich.console import Console
 
-    from newkind.backbone.loader import TrunkConfig, prepare_cache, prepare_trunk
+    from newkind.backbone.loader import prepare_cache, prepare_trunk
+    from newkind.config import BackboneConfig
     from newkind.data.open_data import open_data
 
     console = Console(highlight=False)
     collection = open_data(data)
-    config = TrunkConfig(
+    config = BackboneConfig(
         backbone=backbone,
         weights=weights,
         random_weights=random_weights,
@@ -66,7 +66,7 @@ def build(
     cache = prepare_cache(collection, config, prepared, dry_run=dry_run)
     if cache is None:
         return
-    for item in cache.set_aside[:8]:
+    for item in cache.skipped[:8]:
         console.print(f"  set aside: {item.name} ({item.reason})", markup=False)
     console.print(f"{int(cache.usable.sum()):,} images have their tokens in {cache.store.folder}")
 

@@ -131,8 +131,8 @@ def _show_remarks(console: Console, seen: Inspection, *, show_all: bool) -> None
             console.print(f"  [dim]... {len(lines) - most:,} more (--all or --json shows them)[/]")
 
     remark(
-        f"Set aside: {_count(len(seen.set_aside), 'file')}",
-        [f"{_safe(item.name)}  [dim]{_safe(item.reason)}[/]" for item in seen.set_aside],
+        f"Set aside: {_count(len(seen.skipped), 'file')}",
+        [f"{_safe(item.name)}  [dim]{_safe(item.reason)}[/]" for item in seen.skipped],
     )
     conflicts = [group for group in seen.duplicates if group.conflict]
     n_copies = sum(len(group.names) - 1 for group in seen.duplicates)

@@ -21,16 +21,15 @@ def predict(
 ) -> None:
     """Sort images that the run has not seen. `novelty` is the probability of all new categories together."""
     import sys
-    from functools import partial
 
     from rich.console import Console
 
     from newkind.data.open_data import open_data
-    from newkind.runs.assignments import assignments_csv
     from newkind.errors import RunError
-    from newkind.runs.model_io import load_model
     from newkind.pipeline.predict import as_images, images_at, sort_images
     from newkind.progress import progress_bar
+    from newkind.runs.assignments import assignments_csv
+    from newkind.runs.model_io import load_model
     from newkind.runs.run import Run, to_bytes
 
     console = Console(stderr=True, highlight=False)
@@ -41,7 +40,7 @@ def predict(
     model = load_model(opened, device=device, weights=weights)
     with progress_bar("Sorting", len(pictures), show=console.is_terminal) as advance:
         found = sort_images(model, pictures, advance=advance)
-    for item in found.set_aside:
+    for item in found.skipped:
         console.print(f"Set aside: {item.name} ({item.reason})", markup=False)
     text = assignments_csv(found.lines, extra={"novelty": found.novelty})
     if out is None:
@@ -63,11 +62,11 @@ def sort(
 
     from rich.console import Console
 
-    from newkind.runs.assignments import read_assignments
     from newkind.errors import ConfigError, RunError
-    from newkind.progress import progress_bar
-    from newkind.runs.run import Run
     from newkind.pipeline.export import MODES, carry_out, plan_sorting
+    from newkind.progress import progress_bar
+    from newkind.runs.assignments import read_assignments
+    from newkind.runs.run import Run
 
     if mode not in MODES:
         raise ConfigError(f"mode is one of {', '.join(MODES)}; got {mode}.")
@@ -99,9 +98,9 @@ def evaluate(
 
     from rich.console import Console
 
+    from newkind.pipeline.evaluate import score_run
     from newkind.progress import percent
     from newkind.runs.run import Run
-    from newkind.pipeline.evaluate import score_run
 
     found = score_run(Run.open(run), truth)
     if as_json:

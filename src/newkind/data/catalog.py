@@ -25,7 +25,7 @@ __all__ = [
     "Features",
     "FileImages",
     "Images",
-    "SetAside",
+    "Skipped",
     "Truth",
     "find_obstacles",
 ]
@@ -212,7 +212,7 @@ class Truth:
 
 
 @dataclass(frozen=True)
-class SetAside:
+class Skipped:
     """A file that was left out, and why."""
 
     name: str
@@ -225,7 +225,7 @@ class Collection:
 
     catalog: Catalog
     truth: Truth | None = None
-    set_aside: tuple[SetAside, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
     origin: str = ""
     """Where it came from, as the user would name it."""
     notes: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from PIL import ImageOps
 
-from newkind.data.catalog import Catalog, Collection, Features, FileImages, Images, SetAside, find_obstacles
+from newkind.data.catalog import Catalog, Collection, Features, FileImages, Images, Skipped, find_obstacles
 from newkind.data.decoding import PILLOW_ERRORS, open_checked, to_rgb
 from newkind.data.names import printable
 from newkind.errors import BrokenImage
@@ -70,7 +70,7 @@ class Inspection:
     """Labelled items of each known class; broken ones do not count."""
     kinds: dict[str, int]
     sizes: SizeSummary | None
-    set_aside: tuple[SetAside, ...]
+    skipped: tuple[Skipped, ...]
     duplicates: tuple[DuplicateGroup, ...]
     similar_names: tuple[tuple[str, ...], ...]
     single_image_classes: tuple[str, ...]
@@ -116,8 +116,8 @@ def inspect_collection(
         classes=classes,
         kinds=dict(Counter(look.kind for look in looks if not look.error).most_common()),
         sizes=_summarise_sizes(looks),
-        set_aside=collection.set_aside
-        + tuple(SetAside(items.names[i], look.error) for i, look in enumerate(looks) if look.error),
+        skipped=collection.skipped
+        + tuple(Skipped(items.names[i], look.error) for i, look in enumerate(looks) if look.error),
         duplicates=_find_duplicates(catalog, looks),
         similar_names=_similar(catalog.class_names),
         single_image_classes=tuple(name for name, count in classes.items() if count == 1),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from newkind.data.catalog import ArrayImages, Catalog, Collection, DatasetImages, Features, FileImages, Images, SetAside
+from newkind.data.catalog import ArrayImages, Catalog, Collection, DatasetImages, Features, FileImages, Images, Skipped
 from newkind.data.decoding import IMAGE_SUFFIXES
 from newkind.data.labels import encode_labels, encode_truth, label_name
 from newkind.data.names import Names, printable
@@ -54,7 +54,7 @@ def read_folder(root: Path) -> Collection:
         catalog=Catalog(
             items=FileImages(root, Names(names)), labels=np.array(label_of, dtype=np.int32), class_names=tuple(classes)
         ),
-        set_aside=tuple(SetAside(name, reason) for name, reason in walk.left_out.items()),
+        skipped=tuple(Skipped(name, reason) for name, reason in walk.left_out.items()),
         origin=str(root),
     )
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from newkind.data.catalog import Catalog, Collection, FileImages, SetAside
+from newkind.data.catalog import Catalog, Collection, FileImages, Skipped
 from newkind.data.labels import encode_labels, encode_truth, label_name
 from newkind.data.names import Names, printable
 from newkind.errors import DataError
@@ -40,7 +40,7 @@ def read_table(path: Path) -> Collection:
     """File names are relative to the table's own folder. A file that is not there is set aside, by name."""
     rows = _read_json_lines(path) if path.suffix.lower() == ".jsonl" else _read_csv(path)
     seen: dict[str, _Row] = {}
-    set_aside: list[SetAside] = []
+    skipped: list[Skipped] = []
     listing = _FolderListing(path.parent)
     has_truth = False
     for row in rows:
@@ -48,15 +48,15 @@ def read_table(path: Path) -> Collection:
         earlier = seen.get(row.file)
         if earlier is not None:
             _check_same(path, earlier, row)
-            set_aside.append(SetAside(row.file, f"line {row.line} repeats line {earlier.line}"))
+            skipped.append(Skipped(row.file, f"line {row.line} repeats line {earlier.line}"))
         elif problem := listing.problem(row.file):
-            set_aside.append(SetAside(row.file, f"named in line {row.line}, but {problem}"))
+            skipped.append(Skipped(row.file, f"named in line {row.line}, but {problem}"))
         else:
             seen[row.file] = row
     if not seen:
-        example = f" (such as {printable(set_aside[0].name)})" if set_aside else ""
+        example = f" (such as {printable(skipped[0].name)})" if skipped else ""
         raise DataError(
-            f"{path}: none of its {len(set_aside)} files{example} is there." if set_aside else f"{path} names no file.",
+            f"{path}: none of its {len(skipped)} files{example} is there." if skipped else f"{path} names no file.",
             fix=f"File names are taken relative to {path.parent}.",
         )
     given = encode_labels(row.label for row in seen.values())
@@ -66,7 +66,7 @@ def read_table(path: Path) -> Collection:
             items=FileImages(path.parent, Names(seen)), labels=given.indices, class_names=given.class_names
         ),
         truth=truth,
-        set_aside=tuple(set_aside),
+        skipped=tuple(skipped),
         origin=str(path),
     )
 

@@ -6,10 +6,9 @@ is never run again: the same call goes on where an earlier one was ended.
 
 from __future__ import annotations
 
-import logging
-
 import hashlib
 import json
+import logging
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,22 +22,22 @@ from typing import Any
 import numpy as np
 import torch
 
-from newkind.pipeline.announce import step_seconds, tell_data, tell_set_aside
-from newkind.backbone.loader import Prepared, TrunkConfig, choose_device, prepare_cache, prepare_trunk
+from newkind.backbone.loader import Prepared, choose_device, prepare_cache, prepare_trunk
 from newkind.backbone.ready import ReadyFeatures
-from newkind.config import DiscoverConfig, configure, default_recipe, to_json
+from newkind.config import BackboneConfig, DiscoverConfig, TrainingConfig, configure, default_recipe, to_json
 from newkind.data.catalog import Collection, Features, Images
 from newkind.data.sampling import steps_per_epoch
-from newkind.pipeline.discover import discover
 from newkind.errors import BrokenImage, ConfigError, RunError
 from newkind.evaluation import Accuracy
-from newkind.methods.registry import build_method, find_method
 from newkind.experiments.holdout import pretend
-from newkind.progress import duration, percent
 from newkind.experiments.ranking import Ranking, Tried, rank, write_ranking
+from newkind.methods.registry import build_method, find_method
+from newkind.pipeline.announce import step_seconds, tell_data, tell_skipped
+from newkind.pipeline.discover import discover
+from newkind.progress import duration, percent
 from newkind.runs.run import Run
-from newkind.training.trainer import EpochReport, TrainingConfig
 from newkind.training.network import Network
+from newkind.training.trainer import EpochReport
 
 __all__ = ["Cell", "Plan", "TuneConfig", "candidates", "plan_tuning", "read_tries", "tune"]
 
@@ -66,7 +65,7 @@ class TuneConfig:
     """The same in all runs."""
     training: TrainingConfig = field(default_factory=lambda: TrainingConfig(epochs=EPOCHS))
     """Its seed also decides which classes are held out."""
-    trunk: TrunkConfig = field(default_factory=TrunkConfig)
+    trunk: BackboneConfig = field(default_factory=BackboneConfig)
     benchmark: str = ""
 
     def __post_init__(self) -> None:
@@ -77,9 +76,9 @@ class TuneConfig:
 
     @property
     def named_recipe(self) -> str:
-        return self.recipe or default_recipe(self.method, self.trunk.backbone)
+        return self.recipe or default_recipe(self.method, self.trunk.name)
 
-    def of(self, data: Collection, chosen: Mapping[str, Any], trunk: TrunkConfig) -> DiscoverConfig:
+    def of(self, data: Collection, chosen: Mapping[str, Any], trunk: BackboneConfig) -> DiscoverConfig:
         """Of the run with these settings on this data, with as many categories as it has."""
         return configure(
             data,
@@ -215,7 +214,7 @@ def tune(
 def plan_tuning(collection: Collection, out: Path, config: TuneConfig, *, dry_run: bool = False) -> Plan:
     """Checks everything that can be wrong, builds the token cache of the whole collection, and names the cells."""
     ready = isinstance(collection.catalog.items, Features)
-    seed, trunk = config.training.seed, config.trunk
+    seed, trunk = config.training.seed, config.backbone
     rehearsal = pretend(collection, fold=0, seed=seed)
     grid = _grid(config, rehearsal, ready=ready)
     tell_data(collection)
@@ -240,10 +239,10 @@ def plan_tuning(collection: Collection, out: Path, config: TuneConfig, *, dry_ru
 def _grid(config: TuneConfig, rehearsal: Collection, *, ready: bool) -> list[tuple[dict[str, str], bool]]:
     """(setting, whether it is the default), each once; the default is always among them, and first."""
     tries = config.tries or default_tries(config.method, config.named_recipe, ready=ready)
-    default = config.of(rehearsal, {}, config.trunk).method
+    default = config.of(rehearsal, {}, config.backbone).method
     found = [default]
     for chosen in candidates(tries):
-        asked = config.of(rehearsal, chosen, config.trunk).method
+        asked = config.of(rehearsal, chosen, config.backbone).method
         with torch.random.fork_rng(devices=[]):
             if build_method(config.method, 2, asked).needs_truth:
                 raise ConfigError(f"{told(chosen)}: an oracle learns from the truth.", fix="Take another supervision.")
@@ -267,13 +266,13 @@ def told(settings: Mapping[str, Any]) -> str:
 
 
 def _with_tokens(
-    collection: Collection, trunk: TrunkConfig, prepared: Prepared, *, dry_run: bool
-) -> tuple[Collection, TrunkConfig]:
+    collection: Collection, trunk: BackboneConfig, prepared: Prepared, *, dry_run: bool
+) -> tuple[Collection, BackboneConfig]:
     """Builds the cache of all images, which `discover` needs anyway. Unreadable images lose their label; views are those that fit."""
     cache = prepare_cache(collection, trunk, prepared, dry_run=dry_run)
     if cache is None:
         return collection, trunk
-    tell_set_aside(cache.set_aside)
+    tell_skipped(cache.skipped)
     labels = np.where(cache.usable, collection.catalog.labels, np.int32(-1))
     n_views = cache.n_views
     cache.store.close()
@@ -314,7 +313,7 @@ def _run_seconds(cell: Cell, prepared: Prepared | None) -> float | None:
         return None
     training = replace(config.training, batch_size=min(config.training.batch_size, n_images))
     dim = items.values.shape[1] if isinstance(items, Features) else prepared.tuned.dim if prepared else 0
-    device = prepared.device if prepared else choose_device(config.trunk.device)
+    device = prepared.device if prepared else choose_device(config.backbone.device)
     with torch.random.fork_rng(devices=[]):
         network = Network(prepared.tuned if prepared else None, build_method(config.method_name, dim, config.method))
     seconds = step_seconds(replace(config, training=training), prepared, network, device, dim)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import logging
-
 import copy
+import logging
 import time
-from collections.abc import Callable
 
 import numpy as np
 import torch
 
 from newkind import distributed
-from newkind.backbone.token_cache import seconds_per_view
 from newkind.backbone.loader import Prepared
+from newkind.backbone.token_cache import seconds_per_view
 from newkind.backbone.tokens import Tokens
 from newkind.config import DiscoverConfig
-from newkind.data.catalog import Collection, SetAside
+from newkind.data.catalog import Collection, Skipped
 from newkind.data.names import printable
 from newkind.data.sampling import steps_per_epoch
 from newkind.methods.method import Batch
@@ -24,7 +22,7 @@ from newkind.methods.registry import METHODS
 from newkind.progress import duration
 from newkind.training.network import Network
 
-__all__ = ["announce", "step_seconds", "tell_data", "tell_set_aside"]
+__all__ = ["announce", "step_seconds", "tell_data", "tell_skipped"]
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +31,7 @@ def tell_data(collection: Collection) -> None:
     """What a person should know before it starts."""
     for note in collection.notes:
         logger.info(note)
-    tell_set_aside(collection.set_aside)
+    tell_skipped(collection.skipped)
     single = [
         name for name, n in zip(collection.catalog.class_names, collection.catalog.counts(), strict=True) if n == 1
     ]
@@ -45,7 +43,7 @@ def tell_data(collection: Collection) -> None:
         logger.info("The truth names no new class: there will be no score for New.")
 
 
-def tell_set_aside(items: tuple[SetAside, ...]) -> None:
+def tell_skipped(items: tuple[Skipped, ...]) -> None:
     for item in items[:5]:
         logger.info(f"Set aside: {printable(item.name)} ({item.reason}).")
     if len(items) > 5:
@@ -96,5 +94,5 @@ def step_seconds(
         trial.method.loss_terms(trial.features(tokens), batch).total().backward()  # type: ignore[no-untyped-call]
         seconds = 1.3 * (time.perf_counter() - start)  # the optimiser's step and reading
     if config.online and prepared is not None:
-        seconds += rows * seconds_per_view(prepared.trunk, config.trunk.image_size, device=device)
+        seconds += rows * seconds_per_view(prepared.trunk, config.backbone.image_size, device=device)
     return seconds

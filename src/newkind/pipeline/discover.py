@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
-
 import copy
 import hashlib
 import json
+import logging
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -19,25 +18,25 @@ import torch
 from numpy.typing import NDArray
 
 from newkind import distributed
-from newkind.pipeline.announce import announce, tell_data, tell_set_aside
-from newkind.backbone.token_cache import TokenCache
-from newkind.backbone.online import OnlineTokens
 from newkind.backbone.loader import Prepared, choose_device, prepare_cache, prepare_trunk
+from newkind.backbone.online import OnlineTokens
 from newkind.backbone.ready import ReadyFeatures
-from newkind.pipeline.choose_n_categories import choose_n_categories
+from newkind.backbone.token_cache import TokenCache
 from newkind.config import DiscoverConfig, to_json
 from newkind.data.catalog import Collection, Features, FileImages, find_obstacles
-from newkind.runs.assignments import assignments_csv, assignments_of, category_rows, name_categories
 from newkind.errors import ConfigError, DataError, RunError
 from newkind.evaluation import Accuracy, accuracy, evaluate
-from newkind.training.merging import plan_merging
 from newkind.methods.registry import build_method
+from newkind.pipeline.announce import announce, tell_data, tell_skipped
+from newkind.pipeline.choose_n_categories import choose_n_categories
+from newkind.runs.assignments import assignments_csv, assignments_of, category_rows, name_categories
 from newkind.runs.model_io import save_model
 from newkind.runs.run import Run
 from newkind.training.checkpoint import load_checkpoint
-from newkind.training.trainer import EpochReport, train
 from newkind.training.inference import Predictions, image_features, predict_features
+from newkind.training.merging import plan_merging
 from newkind.training.network import Network
+from newkind.training.trainer import EpochReport, train
 
 __all__ = ["Outcome", "discover"]
 
@@ -94,7 +93,7 @@ def discover(
     announce(collection, config, prepared, network, device, dim)
     if dry_run:
         if prepared is not None and not config.online:
-            prepare_cache(collection, config.trunk, prepared, dry_run=True)
+            prepare_cache(collection, config.backbone, prepared, dry_run=True)
         return None
     source = _open_source(collection, config, prepared, device)
     images = np.flatnonzero(source.usable)
@@ -142,8 +141,8 @@ def _load_backbone(collection: Collection, config: DiscoverConfig) -> tuple[Prep
     """The cut backbone (None for ready features), the device, and the features' dimension."""
     items = collection.catalog.items
     if isinstance(items, Features):
-        return None, choose_device(config.trunk.device), items.values.shape[1]
-    prepared = prepare_trunk(config.trunk)
+        return None, choose_device(config.backbone.device), items.values.shape[1]
+    prepared = prepare_trunk(config.backbone)
     return prepared, prepared.device, prepared.tuned.dim
 
 
@@ -164,15 +163,15 @@ def _open_source(
     if isinstance(items, Features) or prepared is None:
         return ReadyFeatures(items)  # type: ignore[arg-type]
     if config.online:
-        source = OnlineTokens(items, prepared.trunk, config.trunk.recipe, device=device)
+        source = OnlineTokens(items, prepared.trunk, config.backbone.recipe, device=device)
     else:
         if distributed.first_on_machine():
-            source = prepare_cache(collection, config.trunk, prepared)
+            source = prepare_cache(collection, config.backbone, prepared)
         distributed.barrier()
-        source = source or prepare_cache(collection, config.trunk, prepared)
+        source = source or prepare_cache(collection, config.backbone, prepared)
     if source is None:
         raise RunError("The token cache could not be opened.")
-    tell_set_aside(source.set_aside)
+    tell_skipped(source.skipped)
     return source
 
 

@@ -10,11 +10,11 @@ import torch
 
 from newkind.backbone.online import OnlineTokens
 from newkind.backbone.ready import ReadyFeatures
-from newkind.data.catalog import Collection, Features, FileImages, SetAside
+from newkind.data.catalog import Collection, Features, FileImages, Skipped
 from newkind.data.decoding import IMAGE_SUFFIXES
 from newkind.data.names import Names
-from newkind.runs.assignments import Assignment, assignments_of
 from newkind.errors import DataError
+from newkind.runs.assignments import Assignment, assignments_of
 from newkind.runs.model_io import LoadedModel
 from newkind.training.inference import predict_images
 
@@ -24,10 +24,10 @@ __all__ = ["Sorted", "images_at", "sort_images"]
 class Sorted:
     """Lines for assignments, the novelty of each, and what could not be decoded."""
 
-    def __init__(self, lines: list[Assignment], novelty: list[float], set_aside: tuple[SetAside, ...]) -> None:
+    def __init__(self, lines: list[Assignment], novelty: list[float], skipped: tuple[Skipped, ...]) -> None:
         self.lines = lines
         self.novelty = novelty
-        self.set_aside = set_aside
+        self.skipped = skipped
 
 
 def images_at(places: list[Path]) -> FileImages:
@@ -75,7 +75,7 @@ def sort_images(model: LoadedModel, images: FileImages | Features, *, advance: C
     )
     names = [images.names[int(i)] for i in usable]
     lines = assignments_of(names, unlabelled, model.categories, predictions)
-    return Sorted(lines, predictions.novelty.tolist(), source.set_aside)
+    return Sorted(lines, predictions.novelty.tolist(), source.skipped)
 
 
 def as_images(collection: Collection) -> FileImages | Features:

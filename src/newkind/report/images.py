@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from newkind.data.benchmarks import BENCHMARKS, load_benchmark
-from newkind.data.catalog import Collection, Features, FileImages, Images, SetAside, Truth
+from newkind.data.catalog import Collection, Features, FileImages, Images, Skipped, Truth
 from newkind.data.inspection import look_at
 from newkind.data.names import Names
 from newkind.data.open_data import open_data
@@ -38,7 +38,7 @@ class Pictures:
     class_names: tuple[str, ...]
     n_old: int
     """Old classes are the first of `class_names`."""
-    set_aside: tuple[SetAside, ...]
+    skipped: tuple[Skipped, ...]
     """Files of the data that the run could not use."""
     note: str
     """Why pictures are missing, and what to do; empty if none are."""
@@ -67,7 +67,7 @@ def find_pictures(story: Story, *, collection: Collection | None = None, data: P
         truth=None,
         class_names=(),
         n_old=0,
-        set_aside=(),
+        skipped=(),
         note="The run's images are not to be found. With --data FOLDER, newkind report looks elsewhere.",
         missing_from=str(root) if root else "",
     )
@@ -111,7 +111,7 @@ def _from_collection(story: Story, collection: Collection) -> Pictures:
         truth=None if truth is None else _truth_of(truth, place),
         class_names=() if truth is None else truth.class_names,
         n_old=0 if truth is None else truth.n_old,
-        set_aside=collection.set_aside + _unused(images, place),
+        skipped=collection.skipped + _unused(images, place),
         note="This run sorted ready features, so there are no pictures." if images is None else "",
     )
 
@@ -120,13 +120,13 @@ def _truth_of(truth: Truth, place: NDArray[np.int64]) -> NDArray[np.int32]:
     return np.where(place >= 0, truth.labels[place], -1).astype(np.int32)
 
 
-def _unused(images: Images | None, place: NDArray[np.int64]) -> tuple[SetAside, ...]:
+def _unused(images: Images | None, place: NDArray[np.int64]) -> tuple[Skipped, ...]:
     """Images that the run lacks because they cannot be decoded; those that came later are none of its business."""
     if images is None:
         return ()
     others = np.setdiff1d(np.arange(len(images)), place)[:MANY_LOOKS]
     looks = ((images.names[int(i)], look_at(images, int(i)).error) for i in others)
-    return tuple(SetAside(name, reason) for name, reason in looks if reason)
+    return tuple(Skipped(name, reason) for name, reason in looks if reason)
 
 
 def _bare_files(story: Story, root: Path) -> Pictures:
@@ -137,7 +137,7 @@ def _bare_files(story: Story, root: Path) -> Pictures:
         truth=None,
         class_names=(),
         n_old=0,
-        set_aside=(),
+        skipped=(),
         note="",
     )
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-
 import datetime
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -15,18 +14,18 @@ import numpy as np
 from newkind.data.catalog import Collection
 from newkind.errors import RunError
 from newkind.progress import duration, progress_bar
-from newkind.report.map import Atlas, lay_out, map_seconds
+from newkind.report.accuracy import verdict_of
 from newkind.report.charts import bars
 from newkind.report.comparison import Comparison, compare_runs
-from newkind.report.questionable import Copies, find_copies, lines_between, mislabelled_lines
+from newkind.report.contents import Story, read_story
 from newkind.report.gallery import Chapter, amounts_for, chapters_of
 from newkind.report.headline import SURE, headline_of
-from newkind.report.provenance import curves_of, estimate_panel, facts_of, title_of
-from newkind.report.page import MARK, Album, anchors_of, map_data, render
 from newkind.report.images import Pictures, find_pictures
-from newkind.report.contents import Story, read_story
+from newkind.report.map import Atlas, lay_out, map_seconds
+from newkind.report.page import MARK, Album, anchors_of, map_data, render
+from newkind.report.provenance import curves_of, estimate_panel, facts_of, title_of
+from newkind.report.questionable import Copies, find_copies, lines_between, mislabelled_lines
 from newkind.report.thumbnails import SHEET_SIDES, Sheets, make_sheets, make_thumbnails
-from newkind.report.accuracy import verdict_of
 from newkind.runs.run import Run
 
 __all__ = ["try_report", "write_report"]
@@ -144,8 +143,8 @@ def _tell(
         },
         sizes=sizes,
         doubts=doubts,
-        set_aside=pictures.set_aside[:MANY_FILES],
-        n_set_aside=len(pictures.set_aside),
+        skipped=pictures.skipped[:MANY_FILES],
+        n_skipped=len(pictures.skipped),
         pictures_note=pictures.note,
         atlas=atlas,
         map_data=None if atlas is None else map_data(story, atlas, sheets, anchors),
