@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment, minimize_scalar
 from sklearn.cluster import KMeans
 
-from newkind.backbone.loader import TrunkConfig
 from newkind.clustering.n_categories import estimate_n_categories
+from newkind.config import BackboneConfig
 from newkind.data.open_data import open_data
 from newkind.pipeline.estimate_n_categories import backbone_features
 
@@ -62,7 +62,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.data:
         collection = open_data(arguments.data)
-        x, images = backbone_features(collection, TrunkConfig())
+        x, images = backbone_features(collection, BackboneConfig())
         y, n_known = collection.catalog.labels[images].astype(np.int64), collection.catalog.n_known_classes
         truth = len(collection.truth.class_names) if collection.truth else 0
     else:

@@ -25,7 +25,8 @@ def build(n_images: int) -> None:
     """Caches `n_images` made-up photographs with ViT-S/14 (random weights)."""
     from PIL import Image
 
-    from newkind.backbone.loader import TrunkConfig, prepare_cache, prepare_trunk
+    from newkind.backbone.loader import prepare_cache, prepare_trunk
+    from newkind.config import BackboneConfig
     from newkind.data.sources import read_folder
 
     with tempfile.TemporaryDirectory() as folder:
@@ -34,7 +35,7 @@ def build(n_images: int) -> None:
         for i in range(n_images):
             pixels = Image.fromarray(rng.integers(0, 255, (12, 16, 3), dtype=np.uint8)).resize((640, 480))
             pixels.save(Path(folder) / "photos" / "a" / f"{i}.jpg")
-        config = TrunkConfig(random_weights=True, n_views=V, device="cpu")
+        config = BackboneConfig(random_weights=True, views=V, device="cpu")
         prepared = prepare_trunk(config)
         prepare_cache(read_folder(Path(folder) / "photos"), config, prepared, root=Path(folder) / "cache")
     print(peak_gigabytes())
@@ -43,7 +44,7 @@ def build(n_images: int) -> None:
 def train(n_images: int) -> None:
     """An epoch of SimGCD on a store of `n_images` made-up records of ViT-S/14."""
     from newkind.backbone.vit import build_vit, split
-    from newkind.training.trainer import TrainingConfig
+    from newkind.config import TrainingConfig
     from newkind.training.trainer import train as run
     from training_epoch import fill_store, network_of
 

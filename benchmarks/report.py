@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from newkind.runs.assignments import Assignment, Category, assignments_csv, category_rows
 from newkind.evaluation import evaluate
+from newkind.runs.assignments import Assignment, Category, assignments_csv, category_rows
 from newkind.runs.run import Run
 
 BAR_SECONDS, BAR_BYTES, BAR_GIGABYTES = 60.0, 15e6, 2.0

@@ -12,9 +12,9 @@ import torch
 from sklearn.datasets import load_sample_images
 from torch import Tensor
 
-from newkind.backbone.vit import split
 from newkind.backbone.token_store import RecordLayout
 from newkind.backbone.tokens import Tokens
+from newkind.backbone.vit import split
 from newkind.backbone.weights import load_backbone
 from newkind.data.views import IMAGENET_MEAN, IMAGENET_STD
 

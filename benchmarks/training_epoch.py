@@ -22,9 +22,9 @@ from torch import nn
 from measure import best_seconds
 from newkind.backbone.allocator import keep_large_blocks
 from newkind.backbone.token_cache import TokenCache
-from newkind.backbone.vit import TunedBlocks, build_vit, split
 from newkind.backbone.token_store import RecordLayout, TokenStore
 from newkind.backbone.tokens import Tokens
+from newkind.backbone.vit import TunedBlocks, build_vit, split
 from newkind.methods.method import Batch
 from newkind.methods.simgcd import SimGCD, simgcd_recipe
 from newkind.training.network import Network

@@ -7,19 +7,17 @@ from pathlib import Path
 
 from groceries import fetch_groceries
 
-from newkind.backbone.loader import TrunkConfig
 from newkind.cli.discover import EpochLines
-from newkind.config import configure
+from newkind.config import BackboneConfig, TrainingConfig, configure
 from newkind.data.catalog import Collection
 from newkind.data.open_data import open_data
-from newkind.pipeline.discover import discover
 from newkind.evaluation import Accuracy
+from newkind.pipeline.discover import discover
 from newkind.progress import duration
 from newkind.report.write import try_report
-from newkind.training.trainer import TrainingConfig
 
 FOLDER = Path("demo")
-TRUNK = TrunkConfig(image_size=112, n_views=4)
+TRUNK = BackboneConfig(image_size=112, views=4)
 TRAINING = TrainingConfig(epochs=40)
 
 

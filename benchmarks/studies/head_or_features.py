@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from newkind.backbone.loader import TrunkConfig
 from newkind.clustering.kmeans import k_means
+from newkind.config import BackboneConfig
 from newkind.data.open_data import open_data
 from newkind.data.sampling import epoch_batches
-from newkind.pipeline.estimate_n_categories import backbone_features
 from newkind.evaluation import accuracy
 from newkind.losses.partners import nearest_partners
 from newkind.losses.rank_statistics import same_dimensions, top_dimensions
+from newkind.pipeline.estimate_n_categories import backbone_features
 
 
 def neighbours_vote(z: Tensor, labels: NDArray[np.int64], wanted: NDArray[np.bool_], *, k: int = 10) -> Tensor:
@@ -94,7 +94,7 @@ def main() -> None:
     assert collection.truth is not None
     labels, truth = collection.catalog.labels.astype(np.int64), collection.truth.labels.astype(np.int64)
     if options.frozen:
-        trunk = TrunkConfig(image_size=options.frozen[0], n_views=options.frozen[1])
+        trunk = BackboneConfig(image_size=options.frozen[0], views=options.frozen[1])
         pairs(backbone_features(collection, trunk)[0], labels, truth)
     print("| Method | Seed | All | Old | New | k-means on its features: All | Old | New | 10-NN | In use | Sure |")
     print("| :--- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")

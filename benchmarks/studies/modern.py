@@ -19,14 +19,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from newkind.backbone.loader import TrunkConfig, prepare_cache, prepare_trunk
+from newkind.backbone.loader import prepare_cache, prepare_trunk
 from newkind.clustering.kmeans import k_means, known_first
+from newkind.config import BackboneConfig
 from newkind.data.open_data import open_data
 from newkind.data.sources import from_features
 from newkind.evaluation import accuracy
+from newkind.experiments.holdout import pretend
 from newkind.methods.frame import Frame, FrameConfig, find_prototypes
 from newkind.methods.registry import build_method, method_config
-from newkind.experiments.holdout import pretend
 from newkind.training.inference import image_features
 from newkind.training.network import Network
 
@@ -79,7 +80,7 @@ WAYS: dict[str, Way] = {
 def problems(text: str, n_folds: int) -> tuple[Problem, list[Problem]]:
     """The real problem, and the held-out ones."""
     data, size, views = text.rsplit("@", 2)
-    collection, trunk = open_data(data), TrunkConfig(image_size=int(size), n_views=int(views))
+    collection, trunk = open_data(data), BackboneConfig(image_size=int(size), views=int(views))
     assert collection.truth is not None
     prepared = prepare_trunk(trunk)
     source = prepare_cache(collection, trunk, prepared)

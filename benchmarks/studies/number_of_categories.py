@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from newkind.backbone.loader import TrunkConfig
 from newkind.clustering.n_categories import Estimate, estimate_by_search, estimate_n_categories
+from newkind.config import BackboneConfig
 from newkind.data.open_data import open_data
 from newkind.pipeline.estimate_n_categories import backbone_features
 
@@ -29,7 +29,7 @@ def opened(text: str) -> tuple[str, torch.Tensor, NDArray[np.int64], NDArray[np.
     size, views = (int(v) for v in [*rest, *["224", "8"][len(rest) :]])
     collection = open_data(data)
     assert collection.truth is not None
-    trunk = TrunkConfig(image_size=size, n_views=views)
+    trunk = BackboneConfig(image_size=size, views=views)
     x, images = backbone_features(collection, trunk)
     name = data.partition(":")[0].rstrip("/").rpartition("/")[2]
     labels, truth = collection.catalog.labels[images], collection.truth.labels[images]

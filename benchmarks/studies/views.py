@@ -17,23 +17,23 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from newkind.backbone.loader import prepare_cache, prepare_trunk
 from newkind.backbone.online import OnlineTokens
-from newkind.backbone.loader import TrunkConfig, prepare_cache, prepare_trunk
 from newkind.backbone.tokens import TokenSource
-from newkind.config import configure
+from newkind.config import BackboneConfig, TrainingConfig, configure
 from newkind.data.catalog import Collection, Features
 from newkind.data.open_data import open_data
 from newkind.evaluation import accuracy
 from newkind.methods.simgcd import SimGCD, SimGCDConfig
-from newkind.training.trainer import TrainingConfig, train
 from newkind.training.inference import predict_images
 from newkind.training.network import Network
+from newkind.training.trainer import train
 
 
 def score(
     collection: Collection,
     source: TokenSource,
-    trunk: TrunkConfig,
+    trunk: BackboneConfig,
     method: SimGCDConfig,
     epochs: int,
     seed: int,
@@ -80,7 +80,7 @@ def main() -> None:
     collection = open_data(arguments.data)
     items = collection.catalog.items
     assert not isinstance(items, Features)
-    trunk = TrunkConfig(image_size=arguments.image_size, n_views=max(arguments.views), device="cpu")
+    trunk = BackboneConfig(image_size=arguments.image_size, views=max(arguments.views), device="cpu")
     prepared = prepare_trunk(trunk)
     cache = prepare_cache(collection, trunk, prepared)
     assert cache is not None
@@ -92,7 +92,7 @@ def main() -> None:
     ).method
     assert isinstance(method, SimGCDConfig)
     print(
-        f"\n{len(images):,} images of {collection.origin}, {trunk.backbone}, {trunk.image_size} pixels, {arguments.epochs} epochs, release recipe"
+        f"\n{len(images):,} images of {collection.origin}, {trunk.name}, {trunk.image_size} pixels, {arguments.epochs} epochs, release recipe"
     )
     print("\n| views | All | Old | New | training |\n|---|---|---|---|---|")
     for n_views in [*arguments.views, *([0] if arguments.online else [])]:

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from newkind.backbone.loader import TrunkConfig
-from newkind.config import configure, default_epochs
+from newkind.config import BackboneConfig, TrainingConfig, configure, default_epochs
 from newkind.data.catalog import Collection, FileImages
 from newkind.data.open_data import open_data
-from newkind.pipeline.discover import Outcome
-from newkind.pipeline.discover import discover as run_discovery
-from newkind.runs.assignments import Assignment, Category, read_assignments
-from newkind.runs.model_io import LoadedModel, load_model
-from newkind.pipeline.predict import images_at, sort_images
-from newkind.progress import quiet
 from newkind.experiments.ranking import Ranking
-from newkind.report.write import try_report
-from newkind.runs.run import Run
-from newkind.training.trainer import TrainingConfig
 from newkind.experiments.tune import EPOCHS, TuneConfig
 from newkind.experiments.tune import tune as run_tuning
+from newkind.pipeline.discover import Outcome
+from newkind.pipeline.discover import discover as run_discovery
+from newkind.pipeline.predict import images_at, sort_images
+from newkind.progress import quiet
+from newkind.report.write import try_report
+from newkind.runs.assignments import Assignment, Category, read_assignments
+from newkind.runs.model_io import LoadedModel, load_model
+from newkind.runs.run import Run
 
 __all__ = ["Discovery", "discover", "load", "tune"]
 
@@ -66,7 +64,7 @@ def discover(
     online: bool = False,
     exactly: bool = False,
     overwrite: bool = False,
-    trunk: TrunkConfig | None = None,
+    trunk: BackboneConfig | None = None,
     training: TrainingConfig | None = None,
     report: bool = True,
 ) -> Discovery:
@@ -75,10 +73,10 @@ def discover(
     Trains, sorts, writes the run folder, and goes on where an earlier call was ended.
     """
     collection = data if isinstance(data, Collection) else open_data(data)
-    trunk = trunk or TrunkConfig()
+    trunk = trunk or BackboneConfig()
     config = configure(
         collection,
-        training=training or TrainingConfig(epochs=default_epochs(method, trunk.backbone, recipe)),
+        training=training or TrainingConfig(epochs=default_epochs(method, trunk.name, recipe)),
         trunk=trunk,
         method=method,
         n_categories=n_categories,
@@ -108,7 +106,7 @@ def tune(
     method: str = "simgcd",
     recipe: str | None = None,
     settings: dict[str, Any] | None = None,
-    trunk: TrunkConfig | None = None,
+    trunk: BackboneConfig | None = None,
     training: TrainingConfig | None = None,
 ) -> Ranking:
     """As `newkind tune DATA --out OUT`: `tries` as {"block_rate": [0, 0.01, 0.03]}; `chosen` of the result are settings for `discover`."""
@@ -120,7 +118,7 @@ def tune(
         recipe=recipe,
         settings=settings or {},
         training=training or TrainingConfig(epochs=EPOCHS),
-        trunk=trunk or TrunkConfig(),
+        trunk=trunk or BackboneConfig(),
         benchmark=name.partition(":")[0],
     )
     collection = data if isinstance(data, Collection) else open_data(data)

@@ -121,7 +121,13 @@ class TrainingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("batch_size", 2), ("views_per_step", 2), ("evaluate_every", 1), ("seed", 0)):
+        for name, least in (
+            ("epochs", 1),
+            ("batch_size", 2),
+            ("views_per_step", 2),
+            ("evaluate_every", 1),
+            ("seed", 0),
+        ):
             if getattr(self, name) < least:
                 raise ConfigError(
                     f"`{name}` must be at least {least}, got {getattr(self, name)}.", code="out-of-range", setting=name
@@ -270,7 +276,9 @@ def parameter_docs(kind: type) -> dict[str, str]:
     for base in reversed(kind.__mro__):
         text = base.__dict__.get("__doc__") and getdoc(base)
         section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", text or "", re.S | re.M)
-        for names, about in re.findall(r"^(\w[\w, ]*) :[^\n]*\n((?:(?: +[^\n]*)?\n?)*)", section[1] if section else "", re.M):
+        for names, about in re.findall(
+            r"^(\w[\w, ]*) :[^\n]*\n((?:(?: +[^\n]*)?\n?)*)", section[1] if section else "", re.M
+        ):
             for name in names.split(", "):
                 found[name] = " ".join(about.split())
     return found

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from newkind.backbone.loader import Prepared, prepare_trunk
 from newkind.backbone.token_cache import CacheKey
-from newkind.backbone.loader import Prepared, TrunkConfig, prepare_trunk
+from newkind.config import BackboneConfig
 from newkind.data.catalog import Collection
 from newkind.data.sources import read_folder
 
-CONFIG = TrunkConfig(backbone="vit_tiny_patch16_224", random_weights=True, image_size=32, n_views=3, device="cpu")
+CONFIG = BackboneConfig(name="vit_tiny_patch16_224", random_weights=True, image_size=32, views=3, device="cpu")
 
 
 @pytest.fixture(scope="session")

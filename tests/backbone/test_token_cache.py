@@ -138,7 +138,7 @@ from pathlib import Path
 from newkind.backbone.loader import prepare_cache, prepare_trunk
 from newkind.config import BackboneConfig
 from newkind.data.sources import read_folder
-config = BackboneConfig(backbone="vit_tiny_patch16_224", random_weights=True, image_size=32, n_views=3, device="cpu")
+config = BackboneConfig(name="vit_tiny_patch16_224", random_weights=True, image_size=32, views=3, device="cpu")
 prepare_cache(read_folder(Path(sys.argv[1])), config, prepare_trunk(config), root=Path(sys.argv[2]))
 """
 
@@ -219,7 +219,7 @@ def test_online_sets_broken_images_aside(photographs, prepared, key) -> None:
 
 
 def test_prepare_cache_says_what_it_takes(collection, prepared, tmp_path) -> None:
-    config = BackboneConfig(backbone="vit_tiny_patch16_224", random_weights=True, image_size=32, n_views=3)
+    config = BackboneConfig(name="vit_tiny_patch16_224", random_weights=True, image_size=32, views=3)
     said: list[str] = []
     assert prepare_cache(collection, config, prepared, dry_run=True, root=tmp_path) is None
     assert "21 images x (3 + 1) views = 84 views" in said[0]

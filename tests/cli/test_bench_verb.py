@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from newkind.experiments.paper.catalogue import ARTEFACTS
 from newkind.cli import app
 from newkind.errors import NewkindError
+from newkind.experiments.paper.catalogue import ARTEFACTS
 
 
 @pytest.fixture

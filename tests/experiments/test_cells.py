@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from small_features import write_blobs
 
-from newkind.backbone.loader import TrunkConfig
+from newkind.config import BackboneConfig
+from newkind.errors import ConfigError, DataError, RunError, WeightsError
 from newkind.experiments.cells import make_cell, read_result, slug, trunk_key
 from newkind.experiments.paper.dataset import BenchData, open_bench_data
 from newkind.experiments.paper.protocol import Protocol, read_epsilons, read_methods
-from newkind.errors import ConfigError, DataError, RunError, WeightsError
 
 
 def name(data: BenchData, protocol: Protocol, **more) -> str:
@@ -40,7 +40,9 @@ def test_what_decides_the_result_is_in_the_name(data: BenchData, protocol: Proto
 def test_what_does_not_decide_it_is_not(data: BenchData, protocol: Protocol, blobs: Path) -> None:
     usual = name(data, protocol)
     assert usual == name(data, protocol, settings={"entropy_weight": 1, "joint": "true"}, n_categories=6)
-    assert usual == name(data, replace(protocol, trunk=TrunkConfig(image_size=98, n_views=3), online=True))  # no images
+    assert usual == name(
+        data, replace(protocol, trunk=BackboneConfig(image_size=98, views=3), online=True)
+    )  # no images
     moved = shutil.copy(blobs, blobs.with_name("moved.npz"))
     assert usual.split("-")[-1] == name(open_bench_data(str(moved)), protocol).split("-")[-1]
     few, many = replace(protocol, epochs=1, recipe="paper"), replace(protocol, epochs=5)
@@ -55,10 +57,15 @@ def test_on_images_the_trunk_decides(tmp_path: Path, protocol: Protocol, make_im
         rows.append(f"{i}.png,{kind if i < 6 and kind != 'c' else ''},{kind}")
     (tmp_path / "pile" / "metadata.csv").write_text("\n".join(rows) + "\n")
     data = open_bench_data(str(tmp_path / "pile"))
-    trunks = [TrunkConfig(), TrunkConfig(image_size=98), TrunkConfig(n_views=3), TrunkConfig(random_weights=True)]
+    trunks = [
+        BackboneConfig(),
+        BackboneConfig(image_size=98),
+        BackboneConfig(views=3),
+        BackboneConfig(random_weights=True),
+    ]
     names = {name(data, replace(protocol, trunk=trunk)) for trunk in trunks}
     assert len(names | {name(data, replace(protocol, online=True))}) == 5
-    assert name(data, protocol) == name(data, replace(protocol, trunk=TrunkConfig(device="cuda")))
+    assert name(data, protocol) == name(data, replace(protocol, trunk=BackboneConfig(device="cuda")))
     shutil.copytree(tmp_path / "pile", tmp_path / "copy")
     assert open_bench_data(str(tmp_path / "copy")).digest == data.digest
     make_image(tmp_path / "copy" / "0.png", seed=99, size=(30, 20))
@@ -69,10 +76,10 @@ def test_weights_are_known_by_their_content(tmp_path: Path) -> None:
     for file in ("a.pth", "b.pth"):
         (tmp_path / file).write_bytes(b"same")
     (tmp_path / "c.pth").write_bytes(b"other")
-    a, b, c = (trunk_key(TrunkConfig(weights=tmp_path / f"{file}.pth")) for file in "abc")
+    a, b, c = (trunk_key(BackboneConfig(weights=tmp_path / f"{file}.pth")) for file in "abc")
     assert a == b != c
     with pytest.raises(WeightsError, match="cannot be read"):
-        trunk_key(TrunkConfig(weights=tmp_path / "none.pth"))
+        trunk_key(BackboneConfig(weights=tmp_path / "none.pth"))
 
 
 def test_a_result_of_something_else_is_not_taken(data: BenchData, protocol: Protocol, tmp_path: Path) -> None:

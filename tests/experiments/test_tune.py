@@ -10,15 +10,13 @@ import pytest
 import newkind
 from newkind import tuning
 from newkind.backbone.token_cache import place_of
-from newkind.backbone.loader import TrunkConfig
-from newkind.config import configure
+from newkind.config import BackboneConfig, TrainingConfig, configure
 from newkind.data.catalog import Collection, Features
 from newkind.data.open_data import open_data
 from newkind.data.sources import from_arrays, from_features
 from newkind.errors import ConfigError, DataError, RunError
 from newkind.experiments.holdout import pretend
 from newkind.experiments.ranking import Ranking, Tried, rank, write_ranking
-from newkind.training.trainer import TrainingConfig
 from newkind.experiments.tune import TuneConfig, candidates, plan_tuning, read_tries, tune
 
 QUICK = TrainingConfig(epochs=2, batch_size=16)
@@ -140,7 +138,7 @@ def test_the_cache_of_the_whole_is_used(
         make_image(tmp_path / "pile" / f"{i}.png", seed=100 + i, size=(40, 40))
     (tmp_path / "pile" / "class0" / "broken.png").write_bytes(b"not a picture")
     said: list[str] = []
-    trunk = TrunkConfig(backbone="vit_tiny_patch16_224", random_weights=True, image_size=32, n_views=2)
+    trunk = BackboneConfig(name="vit_tiny_patch16_224", random_weights=True, image_size=32, views=2)
     config = TuneConfig(tries={"block_rate": ["0"]}, training=QUICK, trunk=trunk)
     found = tune(open_data(tmp_path / "pile"), tmp_path / "out", config)
     assert found is not None
@@ -199,9 +197,7 @@ def test_the_grid_has_each_setting_once_and_the_default() -> None:
     kept = grid(recipe="release", tries={"head_rate": [0.5]}, settings={"block_rate": "0"})
     assert kept == release
     assert all("block_rate" not in settings for settings, _ in grid())  # ready features have no block
-    assert {
-        cell.config.method.n_categories for cell in plan_tuning(clouds(), Path("x"), TuneConfig()).cells
-    } == {6}
+    assert {cell.config.method.n_categories for cell in plan_tuning(clouds(), Path("x"), TuneConfig()).cells} == {6}
 
 
 def test_a_tuning_goes_on_and_runs_nothing_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,7 +274,7 @@ def test_a_method_without_training(tmp_path: Path) -> None:
 def ranked(*rows: tuple[float, ...], n_images: int = 10_000, **change) -> Ranking:  # type: ignore[no-untyped-def]
     """The first one is the default."""
     data = clouds()
-    config = configure(data, training=change.pop("training", TrainingConfig()), trunk=TrunkConfig(**change))
+    config = configure(data, training=change.pop("training", TrainingConfig()), trunk=BackboneConfig(**change))
     tried = [
         Tried(
             settings={"block_rate": str(i)},

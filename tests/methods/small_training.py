@@ -7,11 +7,12 @@ import numpy as np
 import torch
 
 from newkind.backbone.ready import ReadyFeatures
+from newkind.config import TrainingConfig
 from newkind.data.catalog import Features
 from newkind.methods.method import Batch, Method
 from newkind.methods.registry import build_method, method_config
-from newkind.training.trainer import TrainingConfig, train
 from newkind.training.network import Network
+from newkind.training.trainer import train
 
 K, DIM = 6, 16
 SMALL = {"debiaspl": {"projector_hidden": 32, "projector_out": 8}, "simgcd": {"projector_hidden": 32}}

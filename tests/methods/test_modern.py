@@ -7,20 +7,19 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from newkind.backbone.loader import TrunkConfig
 from newkind.backbone.ready import ReadyFeatures
-from newkind.config import configure, default_recipe
+from newkind.config import BackboneConfig, TrainingConfig, configure, default_recipe
 from newkind.data.catalog import Features
 from newkind.data.sources import from_features
-from newkind.pipeline.discover import discover
 from newkind.errors import ConfigError
 from newkind.evaluation import accuracy
 from newkind.methods.frame import Frame, FrameConfig, find_prototypes, settle_prototypes
 from newkind.methods.method import Batch
 from newkind.methods.registry import build_method, method_config
 from newkind.methods.simgcd import SimGCD, SimGCDConfig
-from newkind.training.trainer import TrainingConfig, train
+from newkind.pipeline.discover import discover
 from newkind.training.network import Network
+from newkind.training.trainer import train
 
 DIM, K, KNOWN = 12, 6, 3
 
@@ -139,7 +138,7 @@ def run(out: Path, *, n_categories: int | None = None, exactly: bool = False, ep
     config = configure(
         collection,
         training=TrainingConfig(epochs=epochs, batch_size=64),
-        trunk=TrunkConfig(),
+        trunk=BackboneConfig(),
         n_categories=n_categories,
         exactly=exactly,
     )
@@ -162,7 +161,7 @@ def test_looking_on_the_way_changes_nothing(tmp_path: Path) -> None:
     states = []
     for every in (1, 4):
         training = TrainingConfig(epochs=4, batch_size=64, evaluate_every=every)
-        config = configure(collection, training=training, trunk=TrunkConfig())
+        config = configure(collection, training=training, trunk=BackboneConfig())
         outcome = discover(collection, tmp_path / str(every), config)
         assert outcome is not None
         states.append((outcome.run.folder / "model.safetensors").read_bytes())

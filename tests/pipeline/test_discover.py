@@ -7,11 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from newkind.backbone.loader import TrunkConfig
-from newkind.config import configure
+from newkind.config import BackboneConfig, TrainingConfig, configure
 from newkind.data.sources import from_features
 from newkind.pipeline.discover import discover
-from newkind.training.trainer import TrainingConfig
 
 
 def _discover(out: Path, *, method: str, truth: bool) -> list[dict[str, float]]:
@@ -24,7 +22,7 @@ def _discover(out: Path, *, method: str, truth: bool) -> list[dict[str, float]]:
     config = configure(
         collection,
         training=TrainingConfig(epochs=5, batch_size=16, evaluate_every=2),
-        trunk=TrunkConfig(),
+        trunk=BackboneConfig(),
         method=method,
         n_categories=6,
     )

@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from newkind.runs.assignments import Assignment, assignments_csv, read_assignments
 from newkind.errors import RunError
-from newkind.progress import quiet
-from newkind.runs.run import Run
 from newkind.pipeline.export import MODES, carry_out, plan_sorting
+from newkind.progress import quiet
+from newkind.runs.assignments import Assignment, assignments_csv, read_assignments
+from newkind.runs.run import Run
 
 
 def lines(*pairs: tuple[str, str]) -> list[Assignment]:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from newkind.runs.assignments import Assignment, Category, assignments_csv, category_rows
 from newkind.evaluation import evaluate
 from newkind.report.write import write_report
+from newkind.runs.assignments import Assignment, Category, assignments_csv, category_rows
 from newkind.runs.run import Run
 
 SCRIPT = "<script>alert(1)</script>"

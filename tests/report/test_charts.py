@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from newkind.report.charts import bars, line_panel, nice_ticks, short_number
-from newkind.report.provenance import curves_of, data_of, estimate_panel, facts_of, flatten, title_of
 from newkind.report.contents import read_story
+from newkind.report.provenance import curves_of, data_of, estimate_panel, facts_of, flatten, title_of
 from newkind.runs.run import Run
 
 NUMBERS = st.floats(-1e6, 1e6)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from newkind.report.comparison import compare_runs, counterparts
-from newkind.report.images import find_pictures
 from newkind.report.contents import Story, read_story
+from newkind.report.images import find_pictures
 from newkind.runs.run import Run
 
 MakeRun = Callable[..., Run]

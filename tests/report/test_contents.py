@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from newkind.errors import RunError
-from newkind.report.headline import headline_of
 from newkind.report.contents import LABELLED, NEW, read_story
+from newkind.report.headline import headline_of
 from newkind.runs.run import Run
 
 

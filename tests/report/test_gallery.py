@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from newkind.report.contents import read_story
 from newkind.report.gallery import Amounts, amounts_for, centres_of, chapters_of, typicality
 from newkind.report.images import find_pictures
-from newkind.report.contents import read_story
 from newkind.runs.run import Run
 
 AMOUNTS = Amounts(4, 3, 2, 2)

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from newkind.errors import RunError
-from newkind.report.page import MARK, Album, _breaks, _common_folder, _embed, anchors_of
 from newkind.report.contents import read_story
+from newkind.report.page import MARK, Album, _breaks, _common_folder, _embed, anchors_of
 from newkind.report.write import PAGE_BYTES, PICTURE_BYTES, SHEET_BYTES, _picture_bytes, try_report, write_report
 from newkind.runs.run import Run
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from newkind.data.catalog import ArrayImages
-from newkind.report.questionable import find_copies, lines_between, mislabelled_lines, n_between
-from newkind.report.images import find_pictures
 from newkind.report.contents import read_story
+from newkind.report.images import find_pictures
+from newkind.report.questionable import find_copies, lines_between, mislabelled_lines, n_between
 from newkind.runs.run import Run
 
 

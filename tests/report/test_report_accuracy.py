@@ -7,9 +7,9 @@ import pytest
 
 from newkind.errors import RunError
 from newkind.evaluation import accuracy
-from newkind.report.images import find_pictures
-from newkind.report.contents import read_story
 from newkind.report.accuracy import verdict_of
+from newkind.report.contents import read_story
+from newkind.report.images import find_pictures
 from newkind.runs.run import Run
 
 

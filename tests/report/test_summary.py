@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from newkind.report.headline import headline_of
 from newkind.report.contents import read_story
+from newkind.report.headline import headline_of
 from newkind.report.summary import summary_of, summary_table
 from newkind.runs.run import Run
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from newkind.training.merging import plan_merging
 from newkind.training.inference import Predictions
+from newkind.training.merging import plan_merging
 
 
 def predictions(best: list[int], second: list[int], sure: list[float]) -> Predictions:

@@ -9,13 +9,14 @@ from torch import Tensor, nn
 
 from newkind.backbone.ready import ReadyFeatures
 from newkind.backbone.tokens import Tokens
+from newkind.config import TrainingConfig
 from newkind.data.catalog import Features
 from newkind.methods.debiaspl import DebiasPL, DebiasPLConfig
 from newkind.methods.orca import ORCA, ORCAConfig
 from newkind.training.checkpoint import load_checkpoint
-from newkind.training.trainer import TrainingConfig, train
 from newkind.training.network import Network
 from newkind.training.optimizer import build_sgd
+from newkind.training.trainer import train
 
 K, DIM, DECAY = 4, 8, 0.9
 

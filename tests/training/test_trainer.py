@@ -11,15 +11,16 @@ import pytest
 import torch
 
 from newkind.backbone.ready import ReadyFeatures
+from newkind.config import TrainingConfig
 from newkind.data.catalog import Features
 from newkind.errors import ConfigError, RunError
 from newkind.evaluation import accuracy
 from newkind.methods.simgcd import SimGCD, simgcd_recipe
 from newkind.training.checkpoint import load_checkpoint
-from newkind.training.trainer import TrainingConfig, train
 from newkind.training.inference import predict_images
 from newkind.training.network import Network
 from newkind.training.optimizer import build_sgd
+from newkind.training.trainer import train
 
 K, DIM = 6, 16
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,13 +16,13 @@ from newkind.data.views import ViewRecipe
 from newkind.errors import BackboneError, ConfigError
 from newkind.progress import duration, progress_bar
 
-__all__ = ["Prepared", "TrunkConfig", "choose_device", "plan_for", "prepare_cache", "prepare_trunk"]
+__all__ = ["BackboneConfig", "Prepared", "choose_device", "plan_for", "prepare_cache", "prepare_trunk"]
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrunkConfig:
+class BackboneConfig:
     """Which backbone, cut where, seen through which views, kept how."""
 
     backbone: str = "vit_small_patch14_dinov2.lvd142m"
@@ -77,7 +75,7 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
-def prepare_trunk(config: TrunkConfig) -> Prepared:
+def prepare_trunk(config: BackboneConfig) -> Prepared:
     """Loads the weights and cuts the backbone."""
     device = choose_device(config.device)
     loaded = load_backbone(
@@ -93,7 +91,7 @@ def prepare_trunk(config: TrunkConfig) -> Prepared:
 
 def prepare_cache(
     collection: Collection,
-    config: TrunkConfig,
+    config: BackboneConfig,
     prepared: Prepared,
     *,
     dry_run: bool = False,
@@ -108,7 +106,9 @@ def prepare_cache(
         return build_cache(collection, plan, prepared.trunk, device=prepared.device, advance=advance)
 
 
-def plan_for(collection: Collection, config: TrunkConfig, prepared: Prepared, *, root: Path | None = None) -> CachePlan:
+def plan_for(
+    collection: Collection, config: BackboneConfig, prepared: Prepared, *, root: Path | None = None
+) -> CachePlan:
     """What of the token cache is there, and what is missing."""
     key = CacheKey(
         backbone=config.backbone,
@@ -122,7 +122,7 @@ def plan_for(collection: Collection, config: TrunkConfig, prepared: Prepared, *,
     return plan_cache(collection, key, prepared.trunk, root=root)
 
 
-def _announce(plan: CachePlan, config: TrunkConfig, prepared: Prepared) -> None:
+def _announce(plan: CachePlan, config: BackboneConfig, prepared: Prepared) -> None:
     if plan.key.n_views < config.n_views:
         logger.info(
             f"The disk has room for {plan.key.n_views} views of each image, not for {config.n_views}; taking those."

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-
 import hashlib
 import json
+import logging
 import os
 import pickle
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

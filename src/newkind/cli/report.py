@@ -18,7 +18,6 @@ def report(
     out: Annotated[Path | None, typer.Option(help="The file to write [default: report.html in the run].")] = None,
 ) -> None:
     """Write a page to look at: the categories with their images, the doubtful ones, a map, the scores, the training."""
-    from functools import partial
 
     from rich.console import Console
 

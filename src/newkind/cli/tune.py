@@ -77,16 +77,13 @@ def tune(
     ] = False,
 ) -> None:
     """Choose a method's settings by the labelled images: some known classes are held out as if they were new, and scored."""
-    from functools import partial
 
     from rich.console import Console
 
-    from newkind.backbone.loader import TrunkConfig
     from newkind.cli.epoch_bar import watch_epochs
-    from newkind.config import read_settings
+    from newkind.config import BackboneConfig, TrainingConfig, read_settings
     from newkind.data.open_data import open_data
     from newkind.errors import RunError
-    from newkind.training.trainer import TrainingConfig
     from newkind.experiments.tune import TuneConfig, read_tries
     from newkind.experiments.tune import tune as run_tuning
 
@@ -98,7 +95,7 @@ def tune(
         recipe=recipe,
         settings=read_settings(settings or []),
         training=TrainingConfig(epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, seed=seed),
-        trunk=TrunkConfig(
+        trunk=BackboneConfig(
             backbone=backbone,
             weights=weights,
             random_weights=random_weights,

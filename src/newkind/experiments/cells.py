@@ -17,16 +17,15 @@ from typing import Any, Literal
 import torch
 
 from newkind import __version__
-from newkind.backbone.loader import TrunkConfig
-from newkind.experiments.paper.dataset import BenchData
-from newkind.experiments.paper.protocol import Protocol
-from newkind.config import DiscoverConfig, configure, to_json
-from newkind.pipeline.discover import discover
+from newkind.config import BackboneConfig, DiscoverConfig, TrainingConfig, configure, to_json
 from newkind.errors import RunError, WeightsError
 from newkind.evaluation import Accuracy
+from newkind.experiments.paper.dataset import BenchData
+from newkind.experiments.paper.protocol import Protocol
 from newkind.methods.registry import find_method, method_config
+from newkind.pipeline.discover import discover
 from newkind.runs.run import Run
-from newkind.training.trainer import EpochReport, TrainingConfig
+from newkind.training.trainer import EpochReport
 
 __all__ = ["Cell", "CellResult", "make_cell", "read_result", "run_cell", "slug", "trunk_key"]
 FORMAT = 1
@@ -68,7 +67,7 @@ class Cell:
             "settings": plain["method"] | {"n_categories": self.n_categories},
             "recipe": self.config.recipe,
             "training": training,
-            "trunk": None if self.data.is_ready else trunk_key(self.config.trunk) | {"online": self.config.online},
+            "trunk": None if self.data.is_ready else trunk_key(self.config.backbone) | {"online": self.config.online},
             "seed": self.seed,
         }
 
@@ -98,7 +97,7 @@ def slug(text: str) -> str:
     return "-".join(part for part in plain.split("-") if part)[:100] or "data"
 
 
-def trunk_key(config: TrunkConfig) -> dict[str, Any]:
+def trunk_key(config: BackboneConfig) -> dict[str, Any]:
     """What of a trunk's config decides its tokens: a weights file by its content, not by its place; never the device."""
     plain = {name: value for name, value in asdict(config).items() if name not in ("device", "weights")}
     return plain | {"weights": None if config.weights is None else _file_digest(config.weights)}
@@ -136,7 +135,7 @@ def make_cell(
     config = configure(
         data.collection,
         training=training,
-        trunk=TrunkConfig(device=protocol.trunk.device) if data.is_ready else protocol.trunk,
+        trunk=BackboneConfig(device=protocol.backbone.device) if data.is_ready else protocol.backbone,
         method=method,
         n_categories=n_categories,
         recipe=recipe,

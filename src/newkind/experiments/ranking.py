@@ -199,7 +199,7 @@ def next_command(config: DiscoverConfig, *, data: str, settings: Mapping[str, An
     words = ["newkind", "discover", data, "--out", "RUN"]
     if config.method_name != "simgcd":
         words += ["--method", config.method_name]
-    if config.recipe != default_recipe(config.method_name, config.trunk.backbone):
+    if config.recipe != default_recipe(config.method_name, config.backbone.name):
         words += ["--recipe", config.recipe]
     words += _options(config)
     if tuned:

@@ -21,9 +21,9 @@ from torch import Tensor
 
 from newkind import distributed
 from newkind.errors import ConfigError
-from newkind.methods.heads import CosineClassifier
 from newkind.losses.debias import pseudo_label_loss, pseudo_labels, running_mean
 from newkind.losses.supervised import supervised_loss
+from newkind.methods.heads import CosineClassifier
 from newkind.methods.method import Batch, LossTerms, Method, gather_views
 from newkind.methods.representation import RepresentationConfig, build_projector, representation_parts
 

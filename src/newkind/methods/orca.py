@@ -22,11 +22,11 @@ from torch.nn import functional as F
 
 from newkind import distributed
 from newkind.errors import ConfigError
-from newkind.methods.heads import CosineClassifier
 from newkind.losses.entropy import mean_entropy_penalty
 from newkind.losses.margins import confidence_sums, margin_loss
 from newkind.losses.pairwise import partner_loss
 from newkind.losses.partners import nearest_partners, random_partners
+from newkind.methods.heads import CosineClassifier
 from newkind.methods.method import Batch, LossTerms, Method, MethodConfig, gather_views
 
 __all__ = ["ORCA", "ORCAConfig"]

@@ -17,11 +17,11 @@ import torch
 from torch import Tensor
 
 from newkind.errors import ConfigError
-from newkind.methods.heads import CosineClassifier
 from newkind.losses.consistency import consistency_loss, ramp_up
 from newkind.losses.pairwise import pair_loss
 from newkind.losses.rank_statistics import same_dimensions, top_dimensions
 from newkind.losses.supervised import supervised_loss
+from newkind.methods.heads import CosineClassifier
 from newkind.methods.method import Batch, LossTerms, Method, MethodConfig, gather_views
 
 __all__ = ["RankStats", "RankStatsConfig"]

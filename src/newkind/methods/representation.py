@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from newkind.errors import ConfigError
-from newkind.methods.heads import Projector
 from newkind.losses.contrastive import contrastive_loss
+from newkind.methods.heads import Projector
 from newkind.methods.method import Batch, MethodConfig
 
 __all__ = ["RepresentationConfig", "build_projector", "representation_parts"]

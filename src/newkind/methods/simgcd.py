@@ -18,13 +18,13 @@ import torch
 from torch import Tensor
 
 from newkind.errors import ConfigError
-from newkind.methods.heads import CosineClassifier
 from newkind.losses.distillation import self_distillation_loss
 from newkind.losses.entropy import mean_entropy_penalty
 from newkind.losses.schedules import teacher_temperature
 from newkind.losses.sinkhorn import self_label_loss
 from newkind.losses.supervised import supervised_loss
 from newkind.methods.frame import Frame, FrameConfig, find_prototypes, settle_prototypes
+from newkind.methods.heads import CosineClassifier
 from newkind.methods.method import Batch, LossTerms, Method, gather_views
 from newkind.methods.representation import RepresentationConfig, build_projector, representation_parts
 

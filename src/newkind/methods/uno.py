@@ -21,9 +21,9 @@ from torch.nn import functional as F
 
 from newkind import distributed
 from newkind.errors import ConfigError
-from newkind.methods.heads import CosineClassifier
 from newkind.losses.sinkhorn import sinkhorn
 from newkind.losses.swapped import swapped_prediction_loss
+from newkind.methods.heads import CosineClassifier
 from newkind.methods.method import Batch, LossTerms, Method, MethodConfig, gather_views
 
 __all__ = ["UNO", "UNOConfig"]

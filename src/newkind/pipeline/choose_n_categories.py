@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +11,8 @@ from torch import Tensor
 
 from newkind.clustering.n_categories import Estimate, estimate_n_categories, median_estimate
 from newkind.config import DiscoverConfig
-from newkind.pipeline.estimate_n_categories import load_estimate, save_estimate
 from newkind.methods.method import Method
+from newkind.pipeline.estimate_n_categories import load_estimate, save_estimate
 from newkind.runs.run import Run
 
 __all__ = ["choose_n_categories"]

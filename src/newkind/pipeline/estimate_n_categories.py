@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-
-from collections.abc import Callable
 from math import log
 from pathlib import Path
 from typing import Any, cast
@@ -14,11 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from newkind.backbone.token_cache import TokenCache, seconds_per_view
+from newkind.backbone.loader import plan_for, prepare_cache, prepare_trunk
 from newkind.backbone.online import OnlineTokens
-from newkind.backbone.loader import TrunkConfig, plan_for, prepare_cache, prepare_trunk
+from newkind.backbone.token_cache import TokenCache, seconds_per_view
 from newkind.backbone.tokens import TokenSource
 from newkind.clustering.n_categories import Estimate
+from newkind.config import BackboneConfig
 from newkind.data.catalog import Collection, Features
 from newkind.errors import RunError
 from newkind.progress import duration, progress_bar
@@ -29,7 +28,7 @@ __all__ = ["backbone_features", "draw_curve", "estimate_from_json", "load_estima
 logger = logging.getLogger(__name__)
 
 
-def backbone_features(collection: Collection, config: TrunkConfig) -> tuple[Tensor, NDArray[np.int64]]:
+def backbone_features(collection: Collection, config: BackboneConfig) -> tuple[Tensor, NDArray[np.int64]]:
     """(features (n, d) of the backbone as it came, numbers of the usable images (n,)).
 
     From the token cache if it is there already; otherwise from one look at each image, which is not kept.

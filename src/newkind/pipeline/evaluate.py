@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from newkind.data.truth_table import read_truth
-from newkind.runs.assignments import read_assignments
 from newkind.errors import DataError
 from newkind.evaluation import Evaluation, evaluate
+from newkind.runs.assignments import read_assignments
 from newkind.runs.run import Run
 
 __all__ = ["RunScores", "score_run"]

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from newkind.runs.assignments import Assignment
 from newkind.errors import RunError
+from newkind.runs.assignments import Assignment
 
 __all__ = ["MODES", "Placement", "carry_out", "plan_sorting"]
 

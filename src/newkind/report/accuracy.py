@@ -10,9 +10,9 @@ import numpy as np
 from newkind.errors import RunError
 from newkind.evaluation import Accuracy, Matching, match
 from newkind.report.charts import Panel, line_panel
+from newkind.report.contents import Story
 from newkind.report.headline import share
 from newkind.report.images import Pictures
-from newkind.report.contents import Story
 
 __all__ = ["Cell", "ClassLine", "Confusion", "ErrorKind", "Slip", "Verdict", "verdict_of"]
 

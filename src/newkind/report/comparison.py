@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from newkind.report.headline import Headline, headline_of
-from newkind.report.provenance import data_of, flatten
-from newkind.report.images import Pictures
 from newkind.report.contents import Story
+from newkind.report.headline import Headline, headline_of
+from newkind.report.images import Pictures
+from newkind.report.provenance import data_of, flatten
 
 __all__ = ["Comparison", "Move", "Pair", "compare_runs", "counterparts"]
 

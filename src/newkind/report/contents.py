@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from newkind.runs.assignments import Category, read_assignments
 from newkind.errors import RunError
+from newkind.runs.assignments import Category, read_assignments
 from newkind.runs.run import Run
 
 __all__ = ["KNOWN", "LABELLED", "NEW", "STATUSES", "Story", "read_story"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from newkind.report.images import Pictures
 from newkind.report.contents import Story
+from newkind.report.images import Pictures
 
 __all__ = ["Amounts", "Chapter", "Neighbour", "amounts_for", "centres_of", "chapters_of", "typicality"]
 

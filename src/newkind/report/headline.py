@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from newkind.report.questionable import n_between
-from newkind.report.images import benchmark_of
 from newkind.report.contents import KNOWN, NEW, Story
+from newkind.report.images import benchmark_of
+from newkind.report.questionable import n_between
 
 __all__ = ["SURE", "Headline", "headline_of", "share"]
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from newkind import __version__
 from newkind.data.names import printable
-from newkind.report.map import Atlas
 from newkind.report.contents import STATUSES, Story
+from newkind.report.map import Atlas
 from newkind.report.thumbnails import Sheets
 
 __all__ = ["MARK", "Album", "Caption", "anchors_of", "map_data", "render"]

@@ -10,8 +10,8 @@ from newkind.data.benchmarks import BENCHMARKS
 from newkind.data.names import printable
 from newkind.progress import duration
 from newkind.report.charts import Panel, line_panel
-from newkind.report.images import benchmark_of
 from newkind.report.contents import Story
+from newkind.report.images import benchmark_of
 
 __all__ = ["Facts", "curves_of", "data_of", "estimate_panel", "facts_of", "flatten", "title_of"]
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from newkind.data.catalog import ArrayImages, FileImages
 from newkind.errors import BrokenImage
-from newkind.report.images import Pictures
 from newkind.report.contents import Story
+from newkind.report.images import Pictures
 
 __all__ = ["Copies", "find_copies", "lines_between", "mislabelled_lines", "n_between"]
 

@@ -6,8 +6,8 @@ from rich.table import Table
 from rich.text import Text
 
 from newkind.data.names import printable
-from newkind.report.headline import SURE, Headline, headline_of
 from newkind.report.contents import read_story
+from newkind.report.headline import SURE, Headline, headline_of
 from newkind.runs.run import Run
 
 __all__ = ["summary_of", "summary_table"]

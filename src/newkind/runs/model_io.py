@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from newkind.backbone.loader import Prepared, TrunkConfig, prepare_trunk
-from newkind.config import DiscoverConfig, from_json, to_json
-from newkind.runs.assignments import Category
+from newkind.backbone.loader import Prepared, prepare_trunk
+from newkind.config import BackboneConfig, DiscoverConfig, from_json, to_json
 from newkind.errors import RunError, WeightsError
 from newkind.methods.registry import build_method, find_method
+from newkind.runs.assignments import Category
 from newkind.runs.run import Run
 from newkind.training.checkpoint import write_safely
 from newkind.training.network import Network
@@ -28,7 +27,7 @@ class LoadedModel:
     network: Network
     prepared: Prepared | None
     """None for a model on ready features."""
-    trunk: TrunkConfig
+    trunk: BackboneConfig
     categories: list[Category]
     n_known: int
     dim: int
@@ -49,7 +48,7 @@ def save_model(
         {
             "method": config.method_name,
             "method_config": to_json(config.method),
-            "trunk": to_json(config.trunk),
+            "trunk": to_json(config.backbone),
             "weights_sha256": prepared.sha256 if prepared else None,
             "weights_source": prepared.source if prepared else None,
             "dim": dim,
@@ -64,7 +63,7 @@ def load_model(run: Run, *, device: str = "auto", weights: Path | None = None) -
     card = run.read_json(run.model_card)
     try:
         moved = {} if weights is None else {"weights": weights}
-        trunk = from_json(TrunkConfig, card["trunk"] | {"device": device} | moved)
+        trunk = from_json(BackboneConfig, card["trunk"] | {"device": device} | moved)
         kind = find_method(card["method"]).config
         method = build_method(card["method"], card["dim"], from_json(kind, card["method_config"]))
         categories = [Category(**row) for row in run.read_json(run.categories_file)["categories"]]
@@ -74,7 +73,7 @@ def load_model(run: Run, *, device: str = "auto", weights: Path | None = None) -
     prepared = prepare_trunk(trunk) if sha256 else None
     if prepared is not None and prepared.sha256 != sha256:
         raise WeightsError(
-            f"The run was trained on other weights of {trunk.backbone} (sha256 {sha256[:12]}...) than these ({prepared.sha256[:12]}...)."
+            f"The run was trained on other weights of {trunk.name} (sha256 {sha256[:12]}...) than these ({prepared.sha256[:12]}...)."
         )
     network = Network(prepared.tuned if prepared else None, method, with_teacher=False)
     try:

@@ -8,8 +8,8 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from newkind.backbone.vit import TunedBlocks
 from newkind.backbone.tokens import Tokens
+from newkind.backbone.vit import TunedBlocks
 from newkind.methods.method import Method
 
 __all__ = ["Network"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from small_features import write_blobs
 
-from newkind.backbone.loader import TrunkConfig
+from newkind.config import BackboneConfig
 from newkind.experiments.paper.dataset import BenchData, open_bench_data
 from newkind.experiments.paper.protocol import Protocol
 
@@ -22,4 +22,4 @@ def data(blobs: Path) -> BenchData:
 
 @pytest.fixture
 def protocol() -> Protocol:
-    return Protocol(n_seeds=2, epochs=2, batch_size=30, trunk=TrunkConfig(device="cpu"))
+    return Protocol(n_seeds=2, epochs=2, batch_size=30, trunk=BackboneConfig(device="cpu"))

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 
+from newkind.evaluation import evaluate
 from newkind.experiments.cells import FORMAT, Cell
 from newkind.experiments.paper.run_study import Plan
-from newkind.evaluation import evaluate
 
 
 def pretend_cell(cell: Cell, plan: Plan, seed: int) -> None:

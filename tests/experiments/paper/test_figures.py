@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from pretend import pretend
 
+from newkind.errors import ConfigError
+from newkind.experiments.paper.catalogue import ARTEFACTS
 from newkind.experiments.paper.dataset import BenchData
 from newkind.experiments.paper.figures import sheet
-from newkind.experiments.paper.catalogue import ARTEFACTS
 from newkind.experiments.paper.protocol import Protocol
 from newkind.experiments.paper.run_study import build_table, plan_study, run_study
 from newkind.experiments.paper.studies import STUDIES
-from newkind.errors import ConfigError
 
 FIGURES = {
     "methods": ["methods", "methods-tradeoff"],

@@ -2,10 +2,10 @@
 
 import pytest
 
+from newkind.data.benchmarks import BENCHMARKS
 from newkind.experiments.paper.catalogue import ARTEFACTS
 from newkind.experiments.paper.published import accuracy_of, estimate_of, statistics_of, time_of, unknown_k_of
 from newkind.experiments.paper.studies import STUDIES
-from newkind.data.benchmarks import BENCHMARKS
 from newkind.methods.registry import METHODS
 
 

@@ -10,12 +10,12 @@ import pytest
 from pretend import pretend
 from small_features import write_blobs
 
+from newkind.errors import ConfigError, RunError
 from newkind.experiments.paper import cells
 from newkind.experiments.paper.dataset import BenchData, open_bench_data
 from newkind.experiments.paper.protocol import SELECTION, Protocol
 from newkind.experiments.paper.run_study import Plan, build_table, find_study, plan_study, run_study
 from newkind.experiments.paper.studies import STUDIES
-from newkind.errors import ConfigError, RunError
 
 
 def plan(study: str, data: BenchData, protocol: Protocol, out: Path, **more) -> Plan:

@@ -8,8 +8,8 @@ from statistics import stdev
 import pytest
 
 from newkind.experiments.paper.latex import escape, latex_table
-from newkind.experiments.spread import spread_of
 from newkind.experiments.paper.table import Column, Table, shown, to_csv, to_json, to_latex, to_markdown, write_table
+from newkind.experiments.spread import spread_of
 
 
 @pytest.fixture

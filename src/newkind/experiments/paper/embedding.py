@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -59,7 +58,7 @@ def _before(cell: Cell, trained: Trained) -> Tensor:
     """(n, d) of the backbone as it came."""
     if cell.data.is_ready:
         return trained.features
-    features, images = backbone_features(cell.data.collection, cell.config.trunk)
+    features, images = backbone_features(cell.data.collection, cell.config.backbone)
     place = {int(image): row for row, image in enumerate(images)}
     return features[torch.tensor([place[int(image)] for image in trained.images])]
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-
 import hashlib
 import json
-from collections.abc import Callable
+import logging
 from pathlib import Path
 
-from newkind.backbone.loader import TrunkConfig
+from newkind.clustering.n_categories import Estimate, estimate_n_categories
+from newkind.config import BackboneConfig
 from newkind.experiments.cells import slug, trunk_key
 from newkind.experiments.paper.dataset import BenchData
-from newkind.clustering.n_categories import Estimate, estimate_n_categories
 from newkind.pipeline.estimate_n_categories import backbone_features, estimate_from_json
 from newkind.runs.run import Run
 
@@ -21,7 +19,7 @@ __all__ = ["kept_estimate", "make_estimate"]
 logger = logging.getLogger(__name__)
 
 
-def kept_estimate(data: BenchData, trunk: TrunkConfig, out: Path) -> Estimate | None:
+def kept_estimate(data: BenchData, trunk: BackboneConfig, out: Path) -> Estimate | None:
     """What was found before; None if nothing was."""
     path = _path(data, trunk, out)
     if not path.exists():
@@ -29,7 +27,7 @@ def kept_estimate(data: BenchData, trunk: TrunkConfig, out: Path) -> Estimate | 
     return estimate_from_json(Run(path.parent).read_json(path), path)
 
 
-def make_estimate(data: BenchData, trunk: TrunkConfig, out: Path) -> Estimate:
+def make_estimate(data: BenchData, trunk: BackboneConfig, out: Path) -> Estimate:
     """Finds it out and keeps it."""
     features, images = backbone_features(data.collection, trunk)
     found = estimate_n_categories(features, data.collection.catalog.labels[images], n_known=data.n_known, seed=0)
@@ -40,7 +38,7 @@ def make_estimate(data: BenchData, trunk: TrunkConfig, out: Path) -> Estimate:
     return found
 
 
-def _path(data: BenchData, trunk: TrunkConfig, out: Path) -> Path:
+def _path(data: BenchData, trunk: BackboneConfig, out: Path) -> Path:
     """One a data and a backbone: how many views are cached has no part in it."""
     deciding = None if data.is_ready else {k: v for k, v in trunk_key(trunk).items() if k != "n_views"}
     digest = hashlib.sha256(json.dumps([data.digest, deciding], sort_keys=True).encode()).hexdigest()[:10]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +9,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from newkind.backbone.online import OnlineTokens
 from newkind.backbone.loader import prepare_cache
+from newkind.backbone.online import OnlineTokens
 from newkind.backbone.ready import ReadyFeatures
 from newkind.backbone.tokens import TokenSource
-from newkind.experiments.cells import Cell, CellResult
 from newkind.data.catalog import Features
 from newkind.errors import RunError
+from newkind.experiments.cells import Cell, CellResult
 from newkind.runs.model_io import LoadedModel, load_model
 from newkind.training.inference import image_features
 
@@ -37,7 +36,7 @@ class Trained:
 
 def trained_features(cell: Cell, result: CellResult) -> Trained:
     """From the token cache, from fresh looks for a cell that was trained on those, or as they are for ready features."""
-    trunk, items = cell.config.trunk, cell.data.collection.catalog.items
+    trunk, items = cell.config.backbone, cell.data.collection.catalog.items
     model = load_model(result.run, device=trunk.device, weights=trunk.weights)
     prepared = model.prepared
     source: TokenSource | None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from statistics import median
 from typing import Any
 
@@ -13,13 +12,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
+from newkind.clustering.kmeans import k_means
+from newkind.evaluation import accuracy
 from newkind.experiments.cells import Cell, CellResult
 from newkind.experiments.paper.features import Trained, trained_features
 from newkind.experiments.paper.published import time_of
 from newkind.experiments.paper.results import Finished
 from newkind.experiments.spread import spread_of
-from newkind.clustering.kmeans import k_means
-from newkind.evaluation import accuracy
 from newkind.methods.gcd import GCDConfig
 
 __all__ = ["inference_rows", "measure_inference"]

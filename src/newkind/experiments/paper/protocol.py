@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import logging
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 
-from newkind.backbone.loader import TrunkConfig
-from newkind.experiments.paper.dataset import BenchData
+from newkind.config import BackboneConfig, TrainingConfig
 from newkind.data.catalog import Features
 from newkind.errors import ConfigError
+from newkind.experiments.paper.dataset import BenchData
 from newkind.methods.registry import find_method
 from newkind.methods.simgcd import BENCHMARK_EPSILON, simgcd_recipe
-from newkind.training.trainer import TrainingConfig
 
 __all__ = ["SELECTION", "Protocol", "read_epsilons", "read_methods"]
 
@@ -31,7 +29,7 @@ class Protocol:
     """Seeds 0, 1, ..."""
     epochs: int = 200
     batch_size: int = 128
-    trunk: TrunkConfig = field(default_factory=TrunkConfig)
+    trunk: BackboneConfig = field(default_factory=BackboneConfig)
     recipe: str = "release"
     """SimGCD's."""
     online: bool = False
@@ -76,12 +74,12 @@ class Protocol:
             return f"none (ready features of {items.values.shape[1]} numbers; only heads are trained)"
         random = " with random weights" if self.trunk.random_weights else ""
         blocks = "the last block" if self.trunk.n_tuned == 1 else f"the last {self.trunk.n_tuned} blocks"
-        return f"{self.trunk.backbone}{random}, {blocks} tuned"
+        return f"{self.trunk.name}{random}, {blocks} tuned"
 
     def _views(self, data: BenchData) -> str:
         if data.is_ready:
             return "none"
-        return "fresh in every epoch" if self.online else f"{self.trunk.n_views} of each image, cached"
+        return "fresh in every epoch" if self.online else f"{self.backbone.views} of each image, cached"
 
 
 def _each(datas: Sequence[BenchData], say: Callable[[BenchData], str]) -> str:

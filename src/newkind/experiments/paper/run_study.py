@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import logging
-
 import json
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 
+from newkind.errors import ConfigError, RunError
+from newkind.evaluation import Accuracy
 from newkind.experiments.cells import Cell, CellResult, make_cell, read_result, run_cell
+from newkind.experiments.paper.catalogue import ARTEFACTS, Artefact
 from newkind.experiments.paper.dataset import BenchData
 from newkind.experiments.paper.estimates import kept_estimate, make_estimate
-from newkind.experiments.paper.catalogue import ARTEFACTS, Artefact
 from newkind.experiments.paper.protocol import Protocol
 from newkind.experiments.paper.published import PUBLISHED_UNDER, estimate_of
 from newkind.experiments.paper.results import Finished, Line, data_rows
 from newkind.experiments.paper.studies import STUDIES, Ask, Study
 from newkind.experiments.paper.table import Column, Table, write_table
-from newkind.errors import ConfigError, RunError
-from newkind.evaluation import Accuracy
 from newkind.progress import duration, percent
 from newkind.training.trainer import EpochReport
 
@@ -107,9 +106,9 @@ def plan_study(
     for data in datas:
         k = None
         if study.needs_estimate:
-            found = kept_estimate(data, protocol.trunk, out)
+            found = kept_estimate(data, protocol.backbone, out)
             if found is None and estimate:
-                found = make_estimate(data, protocol.trunk, out)
+                found = make_estimate(data, protocol.backbone, out)
             k = None if found is None else found.n_categories
         methods = protocol.methods or study.methods
         for row in study.rows(Ask(data=data, protocol=protocol, methods=methods, estimate=k)):
@@ -260,7 +259,7 @@ def _notes(plan: Plan, finished: Sequence[Finished]) -> list[str]:
     there = len({result.name for found in finished for result in found.results})
     notes = [note for data in plan.datas for note in data.collection.notes]
     for data in plan.datas if plan.study.needs_estimate else ():
-        kept, published = kept_estimate(data, plan.protocol.trunk, plan.out), estimate_of(data.benchmark)
+        kept, published = kept_estimate(data, plan.protocol.backbone, plan.out), estimate_of(data.benchmark)
         search = "" if published is None else f" (the published search: {published})"
         if kept is not None:
             notes.append(f"{data.title}, estimated{search}: {kept.sentence()} The truth has {data.n_classes}.")

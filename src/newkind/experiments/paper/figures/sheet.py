@@ -10,8 +10,8 @@ from math import ceil
 from pathlib import Path
 from typing import Any, cast
 
-from newkind.experiments.paper.results import Finished
 from newkind.errors import ConfigError, RunError
+from newkind.experiments.paper.results import Finished
 
 __all__ = ["COLOURS", "GREY", "PARTS", "Axes", "Sheet", "by_data", "colours_of", "sheet", "whole_numbers"]
 
