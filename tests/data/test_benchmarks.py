@@ -24,6 +24,7 @@ from official_layouts import (
 
 from newkind.data.benchmarks import BENCHMARKS, load_benchmark, recognise
 from newkind.data.catalog import ArrayImages, FileImages
+from newkind.data.open_data import open_data
 from newkind.data.splits import class_split
 from newkind.errors import BenchmarkMissing, DataError
 
@@ -220,3 +221,17 @@ def test_a_note_tells_of_missing_images(folder: Path) -> None:
     assert load_benchmark("cub", folder).notes == (
         "CUB-200-2011 has 5,994 training images, but 399 are here: the labelled images are not those of the published runs.",
     )
+
+
+def test_only_a_benchmark_carries_the_name_of_one(folder: Path, make_image, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_cub(folder / "data" / "CUB_200_2011")
+    make_image(folder / "cub" / "wren" / "1.jpg")
+    make_image(folder / "cub" / "unlabelled" / "2.jpg")
+    monkeypatch.chdir(folder)
+    published = open_data("cub:data")
+    assert published.benchmark == "cub"
+    assert open_data("cub").benchmark == ""  # the user's own folder of that name
+    again = open_data(published.location)
+    assert (again.benchmark, list(again.catalog.items.names)) == ("cub", list(published.catalog.items.names))
+    assert again.location == published.location == f"cub:{folder / 'data' / 'CUB_200_2011'}"
+    assert open_data("cub").location == str(folder / "cub")

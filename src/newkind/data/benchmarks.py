@@ -172,6 +172,8 @@ def load_benchmark(name: str, root: str | os.PathLike[str]) -> Collection:
         catalog=Catalog(items=listing.images, labels=division.labels, class_names=class_names[: len(split.old)]),
         truth=Truth(labels=division.truth, class_names=class_names, n_old=len(split.old)),
         origin=f"{name} in {folder}",
+        benchmark=name,
+        location=f"{name}:{os.path.abspath(folder)}",
         notes=departures(benchmark, n_found=len(listing.class_ids)),
     )
 

@@ -228,6 +228,10 @@ class Collection:
     skipped: tuple[Skipped, ...] = ()
     origin: str = ""
     """Where it came from, as the user would name it."""
+    benchmark: str = ""
+    """Name of the published benchmark; empty for a user's own data, whatever its folder is called."""
+    location: str = ""
+    """Value of `data` with which `open_data` opens the same data from any folder; empty for data in memory."""
     notes: tuple[str, ...] = ()
     """What the user should know about this data, in sentences."""
 

@@ -56,6 +56,7 @@ def read_folder(root: Path) -> Collection:
         ),
         skipped=tuple(Skipped(name, reason) for name, reason in walk.left_out.items()),
         origin=str(root),
+        location=os.path.abspath(root),
     )
 
 

@@ -68,6 +68,7 @@ def read_table(path: Path) -> Collection:
         truth=truth,
         skipped=tuple(skipped),
         origin=str(path),
+        location=os.path.abspath(path),
     )
 
 
