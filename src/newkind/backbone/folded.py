@@ -83,7 +83,7 @@ class FoldedBlock(nn.Module):
         attn, gamma, beta = self.block.attn, self.block.norm1.weight, self.block.norm1.bias
         weights, heads = _projections(attn), attn.num_heads
         y0 = gamma * xhat[:, 0] + beta  # (B, d)
-        q = attn.q_norm(F.linear(y0, weights.w_q, weights.b_q).reshape(len(xhat), heads, -1))  # (B, H, d_h)
+        q = attn.q_norm(F.linear(y0, weights.w_q, weights.b_q).unflatten(-1, (heads, -1)))  # (B, H, d_h)
         if isinstance(attn.k_norm, nn.Identity) and self.rope is None:
             w_k = weights.w_k.view(heads, -1, xhat.shape[-1])  # (H, d_h, d)
             folded = torch.einsum("bhe,hed->bhd", q * attn.scale, w_k) * gamma  # (B, H, d)
@@ -101,7 +101,7 @@ class FoldedBlock(nn.Module):
     def _scores_from_keys(self, xhat: Tensor, q: Tensor, weights: _Projections) -> Tensor:
         attn, norm = self.block.attn, self.block.norm1
         keys = F.linear(norm.weight * xhat + norm.bias, weights.w_k, weights.b_k)  # (B, N, attn_dim)
-        keys = attn.k_norm(keys.view(*keys.shape[:2], attn.num_heads, -1).transpose(1, 2))  # (B, H, N, d_h)
+        keys = attn.k_norm(keys.unflatten(-1, (attn.num_heads, -1)).transpose(1, 2))  # (B, H, N, d_h)
         if self.rope is not None:
             prefix = attn.num_prefix_tokens  # class and register tokens have no position
             rotated = apply_rot_embed_cat(keys[:, :, prefix:], self.rope, half=attn.rotate_half)

@@ -1,49 +1,84 @@
-"""Fresh views every epoch, as the paper trains: decoded in threads, through the frozen trunk without gradient."""
+"""Tokens computed while they are used: new random views in every epoch, as in the paper."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor
 
-from newkind.backbone.tokens import EVERY_ROW, Tokens
+from newkind.backbone.decoded_views import content_digest, log_skipped, views_or_skipped
+from newkind.backbone.tokens import EVERY_ROW, EvaluationBatch, Tokens
 from newkind.backbone.vit import Trunk
 from newkind.data.catalog import Images, Skipped
 from newkind.data.inspection import look_at
 from newkind.data.prefetch import map_ahead, n_cpus
 from newkind.data.views import ViewRecipe, evaluation_view, random_view, resize_for_views
+from newkind.progress import progress_bar
 
 __all__ = ["OnlineTokens"]
 
+R = TypeVar("R")
+AHEAD = 64
+"""Images that are decoded before the trunk asks for them."""
+
 
 class OnlineTokens:
-    """The same source of batches as a TokenCache, computed on the fly. Every image is decoded once before, to find
-    those that cannot be."""
+    """Token source that decodes images and runs the trunk in every pass; see `TokenSource` for its methods.
+
+    Whether an image can be used is found when it is first decoded. `evaluation_batches` decodes each image once; `usable`,
+    `skipped` and `content_hash` check those images that it has not decoded yet, with a progress bar.
+
+    Parameters
+    ----------
+    images : Images
+        Images to decode.
+    trunk : Trunk
+        Frozen part of the backbone, on `device`.
+    recipe : ViewRecipe
+        Recipe of the views.
+    device : torch.device or str, default="cpu"
+        Device of the trunk.
+    """
+
+    n_views = None
 
     def __init__(self, images: Images, trunk: Trunk, recipe: ViewRecipe, *, device: torch.device | str = "cpu") -> None:
         self.images = images
         self.trunk = trunk
         self.recipe = recipe
         self.device = device
-        looks = map_ahead(lambda i: look_at(images, i), range(len(images)), n_threads=n_cpus(), ahead=256)
-        errors: dict[int, str] = {}
-        digest = hashlib.sha256()
-        for i, look in enumerate(looks):
-            digest.update(look.digest)
-            if look.error:
-                errors[i] = look.error
-        self._content_hash = digest.digest()
-        self.usable: NDArray[np.bool_] = np.ones(len(images), dtype=bool)
-        self.usable[list(errors)] = False
-        self.skipped = tuple(Skipped(images.names[i], error) for i, error in errors.items())
+        self._is_checked = np.zeros(len(images), dtype=bool)
+        self._broken: dict[int, Skipped] = {}
+        self._digests: dict[int, bytes] = {}
+
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """Whether each image can be decoded, shape (N,)."""
+        self._check_rest()
+        usable = np.ones(len(self.images), dtype=bool)
+        usable[list(self._broken)] = False
+        return usable
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """Images that cannot be decoded, with the reasons."""
+        self._check_rest()
+        return tuple(self._broken[i] for i in sorted(self._broken))
 
     def content_hash(self) -> bytes:
-        """Of the images that can be used."""
-        return self._content_hash
+        """Digest of the content of all usable images."""
+        self._check_rest()
+        digest = hashlib.sha256()
+        for i in range(len(self.images)):
+            if i not in self._broken:
+                digest.update(self._digests[i] if i in self._digests else content_digest(self.images, i))
+        return digest.digest()
 
     def training_batches(
         self,
@@ -53,42 +88,70 @@ class OnlineTokens:
         seed: tuple[int, ...],
         rows: slice = EVERY_ROW,
     ) -> Iterator[Tokens]:
-        """For each batch of image numbers (B,), `n_views` fresh views of each: Tokens of (n_views * B), view by view."""
+        """New random views of each image of a batch: Tokens of n_views * B views, view by view."""
 
-        def views_of(item: tuple[int, int, int]) -> Tensor:
-            step, position, index = item
+        def views_of(step: int, position: int, index: int) -> Tensor:
             resized = resize_for_views(self.images.open(index), self.recipe)
             rng = np.random.default_rng((*seed, step, position))
             return torch.stack([random_view(resized, self.recipe, rng) for _ in range(n_views)])
 
-        yield from self._through_trunk(batches, views_of, rows)
+        for views in _decode_batches(batches, views_of, rows):
+            stacked = torch.stack(views, dim=1).flatten(0, 1)  # (n_views * B, 3, S, S)
+            yield self.trunk(stacked.to(self.device))
 
-    def evaluation_batches(self, batches: Iterator[NDArray[np.int64]]) -> Iterator[Tokens]:
-        """The evaluation view of each image of a batch: Tokens of (B)."""
+    def evaluation_batches(self, batches: Iterator[NDArray[np.int64]]) -> Iterator[EvaluationBatch]:
+        """Evaluation view of each image of a batch that can be decoded."""
 
-        def view_of(item: tuple[int, int, int]) -> Tensor:
-            return evaluation_view(resize_for_views(self.images.open(item[2]), self.recipe), self.recipe)[None]
+        def view_of(image: Image.Image) -> Tensor:
+            return evaluation_view(resize_for_views(image, self.recipe), self.recipe)
 
-        yield from self._through_trunk(batches, view_of, EVERY_ROW)
+        def checked_view(_: int, position: int, index: int) -> tuple[int, Tensor | None]:
+            view = views_or_skipped(self.images, index, view_of)
+            self._is_checked[index] = True
+            if isinstance(view, Skipped):
+                self._broken[index] = view
+                return position, None
+            return position, view
 
-    def _through_trunk(
-        self, batches: Iterator[NDArray[np.int64]], views_of: Callable[[tuple[int, int, int]], Tensor], rows: slice
-    ) -> Iterator[Tokens]:
-        """`views_of` gets (step, position in the batch, image number) in a decoding thread."""
-        sizes: list[int] = []
+        for decoded in _decode_batches(batches, checked_view, EVERY_ROW):
+            rows = [position for position, view in decoded if view is not None]
+            views = [view for _, view in decoded if view is not None]
+            size = self.recipe.image_size
+            stacked = torch.stack(views) if views else torch.empty(0, 3, size, size)  # (b, 3, S, S)
+            yield EvaluationBatch(np.array(rows, dtype=np.int64), self.trunk(stacked.to(self.device)))
 
-        def items() -> Iterator[tuple[int, int, int]]:
-            for step, batch in enumerate(batches):
-                wanted = list(enumerate(batch))[rows]
-                sizes.append(len(wanted))
-                yield from ((step, position, int(index)) for position, index in wanted)
+    def _check_rest(self) -> None:
+        """Decode the images that were not decoded yet (JPEG files at an eighth of their size), to find the broken ones."""
+        rest = np.flatnonzero(~self._is_checked).tolist()
+        if not rest:
+            return
+        looks = map_ahead(lambda i: look_at(self.images, i), rest, n_threads=n_cpus(), ahead=256)
+        with progress_bar("Checking images", len(rest)) as advance:
+            for i, look in zip(rest, looks, strict=True):
+                self._digests[i] = look.digest
+                if look.error:
+                    self._broken[i] = Skipped(self.images.names[i], look.error)
+                advance(1)
+        self._is_checked[rest] = True
+        log_skipped(tuple(self._broken[i] for i in rest if i in self._broken))
 
-        decoded = map_ahead(views_of, items(), n_threads=n_cpus(), ahead=64)
-        group: list[Tensor] = []
-        step = 0
-        for views in decoded:
-            group.append(views)
-            if len(group) == sizes[step]:
-                stacked = torch.stack(group, dim=1).flatten(0, 1)  # (n_views * B, 3, S, S)
-                yield self.trunk(stacked.to(self.device))
-                group, step = [], step + 1
+
+def _decode_batches(
+    batches: Iterator[NDArray[np.int64]], decode: Callable[[int, int, int], R], rows: slice
+) -> Iterator[list[R]]:
+    """Results of `decode(number of the batch, position in it, image number)` for the `rows` of each batch, from threads."""
+    sizes: list[int] = []
+
+    def items() -> Iterator[tuple[int, int, int]]:
+        for step, batch in enumerate(batches):
+            wanted = list(enumerate(batch.tolist()))[rows]
+            sizes.append(len(wanted))
+            yield from ((step, position, index) for position, index in wanted)
+
+    group: list[R] = []
+    step = 0
+    for result in map_ahead(lambda item: decode(*item), items(), n_threads=n_cpus(), ahead=AHEAD):
+        group.append(result)
+        if len(group) == sizes[step]:
+            yield group
+            group, step = [], step + 1

@@ -1,4 +1,4 @@
-"""Ready features as a source of batches: no backbone, and every view of an item is its feature."""
+"""Ready features as a token source: there is no backbone, and every view of an item is its feature."""
 
 from __future__ import annotations
 
@@ -9,14 +9,22 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from newkind.backbone.tokens import EVERY_ROW, Tokens
+from newkind.backbone.tokens import EVERY_ROW, EvaluationBatch, Tokens
 from newkind.data.catalog import Features, Skipped
 
 __all__ = ["ReadyFeatures"]
 
 
 class ReadyFeatures:
-    """The same source of batches as a TokenCache, for features (N, d) of any modality."""
+    """Token source of features of any modality; see `TokenSource` for its methods.
+
+    Parameters
+    ----------
+    features : Features of shape (N, d)
+        Features that methods use as they are.
+    """
+
+    n_views = 0
 
     def __init__(self, features: Features) -> None:
         self.features = features
@@ -24,7 +32,7 @@ class ReadyFeatures:
         self.skipped: tuple[Skipped, ...] = ()
 
     def content_hash(self) -> bytes:
-        """Of all features."""
+        """Digest of all features."""
         digest = hashlib.sha256(str(self.features.values.shape).encode())
         for start in range(0, len(self.features), 65536):
             digest.update(np.ascontiguousarray(self.features.values[start : start + 65536]).data)
@@ -38,14 +46,16 @@ class ReadyFeatures:
         seed: tuple[int, ...],  # noqa: ARG002 - nothing is random here
         rows: slice = EVERY_ROW,
     ) -> Iterator[Tokens]:
-        """Tokens of (n_views * B), view by view; `cls` is the feature."""
+        """The features of each batch, `n_views` times; `cls` is the feature."""
         for batch in batches:
             yield self._tokens(np.tile(batch[rows], n_views))
 
-    def evaluation_batches(self, batches: Iterator[NDArray[np.int64]]) -> Iterator[Tokens]:
+    def evaluation_batches(self, batches: Iterator[NDArray[np.int64]]) -> Iterator[EvaluationBatch]:
+        """The features of each batch; `cls` is the feature."""
         for batch in batches:
-            yield self._tokens(batch)
+            yield EvaluationBatch(np.arange(len(batch)), self._tokens(batch))
 
     def _tokens(self, items: NDArray[np.int64]) -> Tokens:
+        """Features of items (B,) as Tokens with N = 0."""
         values = torch.from_numpy(np.ascontiguousarray(self.features.values[items], dtype=np.float32))
         return Tokens(values.new_empty(len(items), 0, values.shape[1]), values)

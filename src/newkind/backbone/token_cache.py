@@ -11,6 +11,7 @@ import hashlib
 import json
 import shutil
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
@@ -21,17 +22,19 @@ import numpy as np
 import torch
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor
 
 from newkind.backbone.allocator import keep_large_blocks
-from newkind.backbone.token_store import DIGEST_BYTES, RecordLayout, TokenStore
-from newkind.backbone.tokens import EVERY_ROW, Tokens
+from newkind.backbone.decoded_views import content_digest, views_or_skipped
+from newkind.backbone.token_store import RecordLayout, TokenStore
+from newkind.backbone.tokens import EVERY_ROW, EvaluationBatch, Tokens
 from newkind.backbone.vit import Trunk
 from newkind.data.catalog import Collection, Features, FileImages, Images, Skipped
 from newkind.data.names import printable
 from newkind.data.prefetch import map_ahead, n_cpus, prefetch
 from newkind.data.views import ViewRecipe, evaluation_view, random_view, resize_for_views, view_generator
-from newkind.errors import BrokenImage, CacheError, DataError
+from newkind.errors import CacheError, DataError
 from newkind.paths import cache_dir
 
 __all__ = ["CacheKey", "CachePlan", "TokenCache", "build_cache", "image_views", "plan_cache", "seconds_per_view"]
@@ -100,7 +103,7 @@ def plan_cache(
 ) -> CachePlan:
     """Looks at the images' content and the free disk. With `fewer_views`, takes as many views as the disk has room for."""
     images = images_of(collection)
-    digests = list(map_ahead(lambda i: _digest(images, i), range(len(images)), n_threads=n_cpus(), ahead=256))
+    digests = list(map_ahead(lambda i: content_digest(images, i), range(len(images)), n_threads=n_cpus(), ahead=256))
     while True:
         plan = _plan(place_of(collection), key, trunk, digests, root)
         begun = len(plan.todo) < len({digest for digest in digests if digest})
@@ -159,14 +162,14 @@ def build_cache(
             f"The tokens need {plan.bytes_todo / 1e9:.1f} GB, but {plan.folder.parent} has {plan.free_bytes / 1e9:.1f} GB free.",
             fix="Free some disk, set NEWKIND_CACHE to another one, take fewer views, --dtype int8, or train online.",
         )
-    skipped: dict[int, str] = {i: "cannot be read" for i, digest in enumerate(plan.digests) if not digest}
+    broken = {i: Skipped(images.names[i], "cannot be read") for i, digest in enumerate(plan.digests) if not digest}
     with _alone_in(plan.folder) if plan.todo else nullcontext():
         store = TokenStore(plan.folder, plan.layout, about=_about(plan.key, plan.place))
         # Another process may have been here since the plan was made.
         todo = [i for i in plan.todo if store.slot_of(plan.digests[i]) is None]
         advance(len(plan.todo) - len(todo))
         try:
-            for group in _groups(images, plan, todo, skipped, advance):
+            for group in _groups(images, plan, todo, broken, advance):
                 views = torch.cat([views for _, views in group])  # (G * (V + 1), 3, S, S)
                 store.append([plan.digests[i] for i, _ in group], trunk(views.to(device)))
         except OSError as error:
@@ -175,11 +178,10 @@ def build_cache(
                 fix="Free some disk and run the same command again.",
             ) from None
     slots = np.array([-1 if (s := store.slot_of(digest)) is None else s for digest in plan.digests], dtype=np.int64)
-    broken = tuple(
-        Skipped(images.names[i], skipped.get(i, "a copy of a broken image"))
-        for i in np.flatnonzero(slots < 0).tolist()
+    skipped = tuple(
+        broken.get(i, Skipped(images.names[i], "a copy of a broken image")) for i in np.flatnonzero(slots < 0).tolist()
     )
-    return TokenCache(store, slots, broken)
+    return TokenCache(store, slots, skipped)
 
 
 @contextmanager
@@ -201,30 +203,27 @@ def images_of(collection: Collection) -> Images:
     return collection.catalog.items
 
 
-def image_views(images: Images, index: int, key: CacheKey, digest: bytes) -> Tensor:
-    """The evaluation view and the V random views of one image: (V + 1, 3, S, S)."""
-    resized = resize_for_views(images.open(index), key.recipe)
+def image_views(image: Image.Image, key: CacheKey, digest: bytes) -> Tensor:
+    """Evaluation view and V random views of one image, shape (V + 1, 3, S, S)."""
+    resized = resize_for_views(image, key.recipe)
     views = [evaluation_view(resized, key.recipe)]
     views += [random_view(resized, key.recipe, view_generator(key.seed, digest, v)) for v in range(1, key.n_views + 1)]
     return torch.stack(views)
 
 
 def _groups(
-    images: Images, plan: CachePlan, todo: list[int], skipped: dict[int, str], advance: Callable[[int], None]
+    images: Images, plan: CachePlan, todo: list[int], broken: dict[int, Skipped], advance: Callable[[int], None]
 ) -> Iterator[list[tuple[int, Tensor]]]:
-    """Decoded images, GROUP at a time and in order; broken ones are skipped and remembered."""
+    """Decoded images in order, GROUP at a time; those that cannot be decoded are put into `broken`."""
 
-    def views_of(i: int) -> Tensor | BrokenImage:
-        try:
-            return image_views(images, i, plan.key, plan.digests[i])
-        except BrokenImage as error:
-            return error
+    def views_of(i: int) -> Tensor | Skipped:
+        return views_or_skipped(images, i, lambda image: image_views(image, plan.key, plan.digests[i]))
 
     group: list[tuple[int, Tensor]] = []
     decoded = map_ahead(views_of, todo, n_threads=n_cpus(), ahead=2 * GROUP)
     for i, views in zip(todo, decoded, strict=True):
-        if isinstance(views, BrokenImage):
-            skipped[i] = views.what.removeprefix(f"{images.names[i]}: ").removesuffix(".")
+        if isinstance(views, Skipped):
+            broken[i] = views
             advance(1)
             continue
         group.append((i, views))
@@ -235,13 +234,6 @@ def _groups(
     if group:
         yield group
         advance(len(group))
-
-
-def _digest(images: Images, index: int) -> bytes:
-    try:
-        return hashlib.blake2b(images.content(index), digest_size=DIGEST_BYTES).digest()
-    except BrokenImage:
-        return b""
 
 
 class _Wanted(NamedTuple):
@@ -289,9 +281,18 @@ class TokenCache:
 
         return self._read_ahead(drawn())
 
-    def evaluation_batches(self, batches: Iterator[NDArray[np.int64]]) -> Iterator[Tokens]:
-        """The evaluation view of each image of a batch: Tokens of (B)."""
-        return self._read_ahead(_Wanted(self.slots[batch], np.zeros(len(batch), dtype=np.int64)) for batch in batches)
+    def evaluation_batches(self, batches: Iterator[NDArray[np.int64]]) -> Iterator[EvaluationBatch]:
+        """Evaluation view of each image of a batch that has tokens."""
+        rows: deque[NDArray[np.int64]] = deque()  # of the batches that are read ahead
+
+        def wanted() -> Iterator[_Wanted]:
+            for batch in batches:
+                slots = self.slots[batch]
+                rows.append(np.flatnonzero(slots >= 0))
+                yield _Wanted(slots[slots >= 0], np.zeros(len(rows[-1]), dtype=np.int64))
+
+        for tokens in self._read_ahead(wanted()):
+            yield EvaluationBatch(rows.popleft(), tokens)
 
     def _read_ahead(self, wanted: Iterator[_Wanted]) -> Iterator[Tokens]:
         """A thread reads ahead; the conversion to fp32 stays in the caller's thread. A second team of OpenMP threads beside

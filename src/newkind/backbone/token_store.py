@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from newkind.backbone.decoded_views import DIGEST_BYTES
 from newkind.backbone.tokens import Tokens
 from newkind.errors import CacheError
 
@@ -31,7 +32,6 @@ __all__ = ["RecordLayout", "TokenStore"]
 FORMAT = 1
 SHARD_BYTES = 256 * 2**20
 OPEN_SHARDS = 48
-DIGEST_BYTES = 16
 ENTRY = np.dtype([("digest", f"V{DIGEST_BYTES}"), ("crc", "<u4"), ("check", "<u4")])
 
 
@@ -149,8 +149,8 @@ class TokenStore:
     def read_packed(self, slots: NDArray[np.int64], views: NDArray[np.int64]) -> NDArray[np.void]:
         """The same as it lies on disk, (B,); `layout.unpack` makes tokens of it."""
         packed = np.empty(len(slots), dtype=self._view_dtype)
-        rows = packed.view(np.uint8).reshape(len(slots), -1)
         size = self._view_dtype.itemsize
+        rows = packed.view(np.uint8).reshape(len(slots), size)
         for row, slot, view in zip(rows, slots.tolist(), views.tolist(), strict=True):
             shard, at = divmod(slot, self.per_shard)
             file = self._shard(shard, write=False)

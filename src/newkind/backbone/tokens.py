@@ -1,54 +1,87 @@
-"""What the frozen trunk hands to the tuned blocks."""
+"""Tokens between the frozen trunk and the tuned blocks, and the interface of everything that provides them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["EVERY_ROW", "TokenSource", "Tokens", "join_tokens"]
+from newkind.data.catalog import Skipped
+
+__all__ = ["EVERY_ROW", "EvaluationBatch", "TokenSource", "Tokens", "join_tokens"]
 
 EVERY_ROW = slice(None)
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """The tokens that enter the first tuned block, for B views."""
+    """Tokens that enter the first tuned block, for B views.
+
+    Parameters
+    ----------
+    xhat : Tensor of shape (B, N, d)
+        LayerNorm of the tokens without its affine part; the class token is the first.
+    cls : Tensor of shape (B, d)
+        Class token before the LayerNorm.
+    moments : Tensor of shape (B, N, 2), optional
+        Mean and standard deviation of each token before the LayerNorm. Only needed if more than one block is tuned.
+    """
 
     xhat: Tensor
-    """(B, N, d): LayerNorm of the tokens without its affine part; the class token is the first."""
     cls: Tensor
-    """(B, d): the raw class token."""
     moments: Tensor | None = None
-    """(B, N, 2): mean and standard deviation of each raw token; only kept where more than one block is tuned."""
 
     def __len__(self) -> int:
         return len(self.cls)
 
     def raw(self) -> Tensor:
-        """(B, N, d): the tokens themselves, from xhat and the moments."""
+        """Tokens before the LayerNorm, computed from `xhat` and `moments`.
+
+        Returns
+        -------
+        Tensor of shape (B, N, d)
+        """
         if self.moments is None:
-            raise ValueError("the raw tokens were not kept")
+            raise ValueError("these tokens have no moments")
         return self.xhat * self.moments[..., 1:] + self.moments[..., :1]
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> Tokens:
+        """Copy to a device.
+
+        Parameters
+        ----------
+        device : torch.device or str
+            Target device.
+        non_blocking : bool, default=False
+            As in `torch.Tensor.to`.
+
+        Returns
+        -------
+        Tokens
+        """
         moved = (
             t if t is None else t.to(device, non_blocking=non_blocking) for t in (self.xhat, self.cls, self.moments)
         )
         return Tokens(*moved)  # type: ignore[arg-type]
 
-    def float(self) -> Tokens:
-        """In fp32: the cache keeps half precision."""
-        return Tokens(self.xhat.float(), self.cls.float(), None if self.moments is None else self.moments.float())
-
 
 def join_tokens(parts: list[Tokens]) -> Tokens:
-    """One after the other along the batch."""
+    """Concatenate tokens along the batch.
+
+    Parameters
+    ----------
+    parts : list of Tokens
+        At least one.
+
+    Returns
+    -------
+    Tokens
+    """
     if len(parts) == 1:
         return parts[0]
     moments = [part.moments for part in parts if part.moments is not None]
@@ -59,12 +92,41 @@ def join_tokens(parts: list[Tokens]) -> Tokens:
     )
 
 
+class EvaluationBatch(NamedTuple):
+    """Evaluation views of those images of a batch that can be read.
+
+    Parameters
+    ----------
+    rows : ndarray of int64, shape (b,)
+        Positions of these images in the batch, ascending. All positions if every image can be read.
+    tokens : Tokens of b views
+        Tokens of their evaluation views, in the order of `rows`.
+    """
+
+    rows: NDArray[np.int64]
+    tokens: Tokens
+
+
 class TokenSource(Protocol):
-    """Batches of tokens: from the cache or computed on the fly. A method does not know which."""
+    """Batches of tokens: from the token cache, computed online, or ready features. Methods do not know which."""
 
     @property
     def usable(self) -> NDArray[np.bool_]:
-        """(N,): images that can be decoded."""
+        """Whether each image can be used, shape (N,)."""
+        ...
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """Images that cannot be used, with the reasons."""
+        ...
+
+    @property
+    def n_views(self) -> int | None:
+        """Number of different random views per image: None if unlimited, 0 for ready features."""
+        ...
+
+    def content_hash(self) -> bytes:
+        """Digest of the content of all images and of everything that the source has computed from them."""
         ...
 
     def training_batches(
@@ -75,13 +137,38 @@ class TokenSource(Protocol):
         seed: tuple[int, ...],
         rows: slice = EVERY_ROW,
     ) -> Iterator[Tokens]:
-        """For each batch of image numbers (B,), random views: Tokens of (n_views * B), view by view.
+        """Random views of each image of a batch.
 
-        `rows` are the rows of each batch that are wanted; what is drawn for them does not depend on it, so that several
-        processes with a part each see what one process with all of it would.
+        Parameters
+        ----------
+        batches : iterator of ndarray of int64, shape (B,)
+            Image numbers of each batch. All images must be usable.
+        n_views : int
+            Number of views per image.
+        seed : tuple of int
+            Seed of the random choice.
+        rows : slice, default=slice(None)
+            Rows of each batch that are wanted. The views drawn for a row do not depend on `rows`, so several processes
+            with a part of the batch each see the same views as one process with the whole batch.
+
+        Yields
+        ------
+        Tokens of n_views * B views
+            All images' first views, then all images' second views, and so on.
         """
         ...
 
-    def evaluation_batches(self, batches: Iterator[NDArray[np.int64]]) -> Iterator[Tokens]:
-        """The evaluation view of each image of a batch: Tokens of (B)."""
+    def evaluation_batches(self, batches: Iterator[NDArray[np.int64]]) -> Iterator[EvaluationBatch]:
+        """Evaluation view of each image of a batch, without the images that cannot be read.
+
+        Parameters
+        ----------
+        batches : iterator of ndarray of int64, shape (B,)
+            Image numbers of each batch. They need not be usable; nothing is decoded twice.
+
+        Yields
+        ------
+        EvaluationBatch
+            One per batch, without rows if no image of the batch can be read.
+        """
         ...

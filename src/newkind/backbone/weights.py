@@ -23,14 +23,14 @@ from newkind.backbone.weights_wheel import WHEEL_BACKBONE, fetch_from_wheel
 from newkind.errors import WeightsError
 from newkind.paths import cache_dir
 
-__all__ = ["LoadedBackbone", "StoredWeights", "fetch_weights", "list_stored", "load_backbone", "state_hash"]
+__all__ = ["LoadedViT", "StoredWeights", "fetch_weights", "list_stored", "load_vit", "state_hash"]
 
 logger = logging.getLogger(__name__)
 HUB_TIMEOUT = 10.0
 
 
 @dataclass(frozen=True)
-class LoadedBackbone:
+class LoadedViT:
     """A timm ViT with its weights, where they came from, and what they are."""
 
     model: nn.Module
@@ -50,9 +50,9 @@ class StoredWeights:
     megabytes: float
 
 
-def load_backbone(
+def load_vit(
     name: str, *, image_size: int, weights: Path | None = None, random: bool = False, seed: int = 0
-) -> LoadedBackbone:
+) -> LoadedViT:
     """Builds the named timm ViT and loads its weights; random ones only if `random`. Positions are resampled."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -63,7 +63,7 @@ def load_backbone(
     else:
         state, source = _find(name, weights)
         _load_state(model, state, name, source)
-    return LoadedBackbone(model=model, name=name, source=source, sha256=state_hash(model))
+    return LoadedViT(model=model, name=name, source=source, sha256=state_hash(model))
 
 
 def fetch_weights(name: str) -> str:

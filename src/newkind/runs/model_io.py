@@ -8,7 +8,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from newkind.backbone.loader import Prepared, prepare_trunk
+from newkind.backbone.loader import Backbone, load_backbone
 from newkind.config import BackboneConfig, DiscoverConfig, from_json, to_json
 from newkind.errors import RunError, WeightsError
 from newkind.methods.registry import build_method, find_method
@@ -25,7 +25,7 @@ class LoadedModel:
     """A network with all that is needed to use it."""
 
     network: Network
-    prepared: Prepared | None
+    prepared: Backbone | None
     """None for a model on ready features."""
     trunk: BackboneConfig
     categories: list[Category]
@@ -34,7 +34,7 @@ class LoadedModel:
 
 
 def save_model(
-    run: Run, network: Network, config: DiscoverConfig, *, dim: int, n_known: int, prepared: Prepared | None
+    run: Run, network: Network, config: DiscoverConfig, *, dim: int, n_known: int, prepared: Backbone | None
 ) -> None:
     """The tuned blocks and the heads; the frozen trunk is named by its hash."""
     tensors = {
@@ -70,7 +70,7 @@ def load_model(run: Run, *, device: str = "auto", weights: Path | None = None) -
         n_known, dim, sha256 = int(card["n_known"]), int(card["dim"]), card["weights_sha256"]
     except (KeyError, TypeError, ValueError) as error:
         raise RunError(f"{run.model_card} cannot be read ({error}).") from None
-    prepared = prepare_trunk(trunk) if sha256 else None
+    prepared = load_backbone(trunk) if sha256 else None
     if prepared is not None and prepared.sha256 != sha256:
         raise WeightsError(
             f"The run was trained on other weights of {trunk.name} (sha256 {sha256[:12]}...) than these ({prepared.sha256[:12]}...)."

@@ -115,9 +115,9 @@ def _features(
     """This process's share: (rows of `images`, features) a batch."""
     network.eval()
     batches = _own_batches(len(images), batch_size)
-    tokens = source.evaluation_batches(images[batch] for batch in batches)
-    for batch, token in zip(batches, tokens, strict=True):
-        yield batch, network.features(token.to(device))
+    seen = source.evaluation_batches(images[batch] for batch in batches)
+    for batch, (rows, tokens) in zip(batches, seen, strict=True):
+        yield batch[rows], network.features(tokens.to(device))
 
 
 def _own_batches(n_images: int, batch_size: int) -> list[NDArray[np.int64]]:

@@ -1,0 +1,79 @@
+"""Decoding images into views; images that cannot be decoded are skipped with a reason."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable
+
+from PIL import Image
+from torch import Tensor
+
+from newkind.data.catalog import Images, Skipped
+from newkind.data.names import printable
+from newkind.errors import BrokenImage
+
+__all__ = ["DIGEST_BYTES", "content_digest", "log_skipped", "views_or_skipped"]
+
+logger = logging.getLogger(__name__)
+DIGEST_BYTES = 16
+N_LOGGED = 5
+
+
+def views_or_skipped(images: Images, index: int, views_of: Callable[[Image.Image], Tensor]) -> Tensor | Skipped:
+    """Decode one image and make views of it.
+
+    Parameters
+    ----------
+    images : Images
+        Source of the image.
+    index : int
+        Number of the image.
+    views_of : callable
+        Function of the decoded image that gives its views.
+
+    Returns
+    -------
+    Tensor or Skipped
+        The views, or the name of the image and the reason why it cannot be decoded.
+    """
+    try:
+        return views_of(images.open(index))
+    except BrokenImage as error:
+        name = images.names[index]
+        return Skipped(name, error.what.removeprefix(f"{name}: ").removesuffix("."))
+
+
+def content_digest(images: Images, index: int) -> bytes:
+    """Digest of an image's content.
+
+    Parameters
+    ----------
+    images : Images
+        Source of the image.
+    index : int
+        Number of the image.
+
+    Returns
+    -------
+    bytes of length DIGEST_BYTES
+        Empty if the content cannot be read.
+    """
+    try:
+        return hashlib.blake2b(images.content(index), digest_size=DIGEST_BYTES).digest()
+    except BrokenImage:
+        return b""
+
+
+def log_skipped(skipped: tuple[Skipped, ...]) -> None:
+    """Log the first images that were skipped, with the reasons, and the number of the others.
+
+    Parameters
+    ----------
+    skipped : tuple of Skipped
+        Images that cannot be used.
+    """
+    for item in skipped[:N_LOGGED]:
+        logger.warning(f"Skipped {printable(item.name)}: {item.reason}.")
+    if len(skipped) > N_LOGGED:
+        logger.warning(f"Skipped {len(skipped) - N_LOGGED} more images; `newkind inspect` lists them.")

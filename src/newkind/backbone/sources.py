@@ -1,0 +1,170 @@
+"""Choosing and opening a token source: ready features, online tokens or the token cache."""
+
+from __future__ import annotations
+
+import logging
+
+from newkind import distributed
+from newkind.backbone.decoded_views import log_skipped
+from newkind.backbone.loader import Backbone
+from newkind.backbone.online import OnlineTokens
+from newkind.backbone.ready import ReadyFeatures
+from newkind.backbone.token_cache import CacheKey, CachePlan, TokenCache, build_cache, plan_cache, seconds_per_view
+from newkind.backbone.tokens import TokenSource
+from newkind.config import BackboneConfig
+from newkind.data.catalog import Collection, Features
+from newkind.data.views import ViewRecipe
+from newkind.errors import DataError
+from newkind.progress import duration, progress_bar
+
+__all__ = ["OnlineTokens", "ReadyFeatures", "TokenCache", "TokenSource", "announce_cache", "log_skipped", "open_source"]
+
+logger = logging.getLogger(__name__)
+
+
+def open_source(
+    collection: Collection,
+    config: BackboneConfig,
+    backbone: Backbone | None,
+    *,
+    online: bool = False,
+    online_if_missing: bool = False,
+) -> TokenSource:
+    """Open the token source of a collection.
+
+    A collection of features is its own source. Images have a token cache, whose missing part is announced and computed here,
+    or online tokens. With several processes, the first process of each machine builds the cache and the others open it.
+
+    Parameters
+    ----------
+    collection : Collection
+        Images or features.
+    config : BackboneConfig
+        Configuration of the backbone and the token cache.
+    backbone : Backbone, optional
+        Loaded backbone; None for features.
+    online : bool, default=False
+        Compute tokens in every pass instead of using a token cache.
+    online_if_missing : bool, default=False
+        Use the token cache if it is complete, or if completing it takes no more views than one pass over all images; otherwise
+        online tokens. For a single pass over the images, whose tokens are not worth storing.
+
+    Returns
+    -------
+    TokenSource
+        `ReadyFeatures`, `OnlineTokens` or `TokenCache`.
+
+    Raises
+    ------
+    DataError
+        With code `no-backbone` for images without a backbone.
+    CacheError
+        If the token cache is damaged, does not fit on the disk, or is being built by another process.
+    """
+    items = collection.catalog.items
+    if isinstance(items, Features):
+        return ReadyFeatures(items)
+    if backbone is None:
+        raise DataError("Images need a backbone.", fix="Load one with `load_backbone`.", code="no-backbone")
+    if not online:
+        plan = plan_for(collection, config, backbone)
+        if not online_if_missing or (plan.fits and plan.n_views_todo <= len(items)):
+            return _open_cache(collection, config, backbone, plan)
+    if online_if_missing:
+        seconds = len(items) * seconds_per_view(backbone.trunk, config.image_size, device=backbone.device)
+        logger.info(_work(len(items), len(items), config, backbone, seconds) + ".")
+    return OnlineTokens(items, backbone.trunk, ViewRecipe(image_size=config.image_size), device=backbone.device)
+
+
+def announce_cache(collection: Collection, config: BackboneConfig, backbone: Backbone) -> None:
+    """Log what `open_source` would compute for the token cache: images, views, disk space and time.
+
+    Parameters
+    ----------
+    collection : Collection
+        Images.
+    config : BackboneConfig
+        Configuration of the backbone and the token cache.
+    backbone : Backbone
+        Loaded backbone.
+    """
+    _announce(plan_for(collection, config, backbone), config, backbone)
+
+
+def plan_for(collection: Collection, config: BackboneConfig, backbone: Backbone) -> CachePlan:
+    """Find which images are in the token cache and which are missing.
+
+    Parameters
+    ----------
+    collection : Collection
+        Images.
+    config : BackboneConfig
+        Configuration of the backbone and the token cache.
+    backbone : Backbone
+        Loaded backbone.
+
+    Returns
+    -------
+    CachePlan
+    """
+    key = CacheKey(
+        backbone=config.name,
+        weights_sha256=backbone.sha256,
+        n_tuned=config.tuned_blocks,
+        recipe=ViewRecipe(image_size=config.image_size),
+        n_views=config.views,
+        seed=config.view_seed,
+        dtype=config.dtype,
+    )
+    return plan_cache(collection, key, backbone.trunk)
+
+
+def _open_cache(collection: Collection, config: BackboneConfig, backbone: Backbone, plan: CachePlan) -> TokenCache:
+    """Build the missing part of the cache in the first process of each machine, then open it in the others."""
+    cache = None
+    if distributed.first_on_machine():
+        _announce(plan, config, backbone)
+        cache = _build(collection, backbone, plan)
+    distributed.barrier()
+    if cache is None:
+        cache = _build(collection, backbone, plan_for(collection, config, backbone))
+    log_skipped(cache.skipped)
+    return cache
+
+
+def _build(collection: Collection, backbone: Backbone, plan: CachePlan) -> TokenCache:
+    """Compute what is missing, with a progress bar."""
+    with progress_bar("Computing features", len(plan.todo), show=bool(plan.todo)) as advance:
+        return build_cache(collection, plan, backbone.trunk, device=backbone.device, advance=advance)
+
+
+def _announce(plan: CachePlan, config: BackboneConfig, backbone: Backbone) -> None:
+    """Log the work that a plan describes."""
+    if plan.key.n_views < config.views:
+        logger.warning(
+            f"The disk has space for {plan.key.n_views} views per image instead of {config.views}; using those."
+        )
+    n_stored = len({digest for digest in plan.digests if digest}) - len(plan.todo)
+    if not plan.todo:
+        logger.info(f"Features of all {_counted(n_stored, 'image')} are in the cache ({plan.folder}).")
+        return
+    if n_stored:
+        logger.info(f"Features of {_counted(n_stored, 'image')} are in the cache already.")
+    seconds = plan.n_views_todo * seconds_per_view(backbone.trunk, config.image_size, device=backbone.device)
+    logger.info(
+        f"{_work(len(plan.todo), plan.n_views_todo, config, backbone, seconds)}, "
+        f"{plan.bytes_todo / 1e9:.1f} GB on disk ({plan.free_bytes / 1e9:.0f} GB free)."
+    )
+
+
+def _work(n_images: int, n_views: int, config: BackboneConfig, backbone: Backbone, seconds: float) -> str:
+    """Announcement of a computation, without the full stop."""
+    return (
+        f"Computing features of {_counted(n_images, 'image')} ({_counted(n_views, 'view')}) with {config.name} "
+        f"on {backbone.device}, about {duration(seconds)}"
+    )
+
+
+def _counted(n: int, noun: str) -> str:
+    """Number and noun, in singular or plural."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
