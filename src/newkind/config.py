@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from newkind.errors import ConfigError
+from newkind.setting import check_settings, setting
 
 if TYPE_CHECKING:
     from newkind.methods.method import MethodConfig
@@ -61,21 +62,20 @@ class BackboneConfig:
         Device: cpu, cuda, mps, or auto for the first accelerator that works.
     """
 
-    name: str = field(default=DEFAULT_BACKBONE, metadata={"option": "backbone"})
+    name: str = setting(DEFAULT_BACKBONE, option="backbone")
     weights: Path | None = None
     random_weights: bool = False
-    image_size: int = 224
-    views: int = 8
-    tuned_blocks: int = 1
-    dtype: str = "float16"
-    view_seed: int = field(default=0, metadata={"option": None})
+    image_size: int = setting(224, at_least=1, at_most=4096)
+    views: int = setting(8, at_least=0, at_most=1000)
+    tuned_blocks: int = setting(1, at_least=1)
+    dtype: Literal["float16", "int8"] = "float16"
+    view_seed: int = setting(0, at_least=0, option=None)
     device: str = "auto"
 
     def __post_init__(self) -> None:
         if self.weights is not None:  # so that a run can be used from another folder
             object.__setattr__(self, "weights", Path(self.weights).resolve())
-        if self.view_seed < 0:
-            raise ConfigError(f"`view_seed` must be 0 or larger, got {self.view_seed}.", code="out-of-range")
+        check_settings(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,42 +108,20 @@ class TrainingConfig:
         Random seed.
     """
 
-    epochs: int = 200
-    batch_size: int = BASE_BATCH
-    learning_rate: float = 0.1
-    momentum: float = field(default=0.9, metadata={"option": None})
-    weight_decay: float = field(default=5e-5, metadata={"option": None})
-    views_per_step: int = 2
+    epochs: int = setting(200, at_least=1)
+    batch_size: int = setting(BASE_BATCH, at_least=2)
+    learning_rate: float = setting(0.1, above=0)
+    momentum: float = setting(0.9, at_least=0, below=1, option=None)
+    weight_decay: float = setting(5e-5, at_least=0, option=None)
+    views_per_step: int = setting(2, at_least=2)
     global_losses: bool = False
-    precision: str = "auto"
-    evaluate_every: int = 10
-    checkpoint_seconds: float = field(default=60.0, metadata={"envvar": "NEWKIND_CHECKPOINT_SECONDS"})
-    seed: int = 0
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    evaluate_every: int = setting(10, at_least=1)
+    checkpoint_seconds: float = setting(60.0, at_least=0, envvar="NEWKIND_CHECKPOINT_SECONDS")
+    seed: int = setting(0, at_least=0, at_most=2**32 - 1)
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("epochs", 1),
-            ("batch_size", 2),
-            ("views_per_step", 2),
-            ("evaluate_every", 1),
-            ("seed", 0),
-        ):
-            if getattr(self, name) < least:
-                raise ConfigError(
-                    f"`{name}` must be at least {least}, got {getattr(self, name)}.", code="out-of-range", setting=name
-                )
-        if not self.learning_rate > 0:
-            raise ConfigError(
-                f"`learning_rate` must be larger than 0, got {self.learning_rate}.",
-                code="out-of-range",
-                setting="learning_rate",
-            )
-        if self.precision not in ("auto", "fp32", "bf16"):
-            raise ConfigError(
-                f"`precision` must be auto, fp32 or bf16, got {self.precision}.",
-                code="unknown-choice",
-                setting="precision",
-            )
+        check_settings(self)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
-"""Categories as cluster centres among L2-normalised features: what GCD ends with, and all that k-means is."""
+"""Categories as cluster centres among L2-normalised features: the last stage of GCD, and all of k-means."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -10,34 +11,43 @@ from scipy.optimize import minimize_scalar
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from newkind import distributed
 from newkind.clustering.kmeans import k_means, known_first
-from newkind.errors import ConfigError
-from newkind.methods.method import MethodConfig
+from newkind.methods.method import AllImages, Method, MethodConfig
+from newkind.setting import setting
 
-__all__ = ["Centres", "ClusteringConfig", "fit_temperature"]
+__all__ = ["CentreMethod", "Centres", "ClusteringConfig", "fit_temperature"]
 
 COLDEST, HOTTEST = 1e-3, 1.0
-"""Between which the temperature of squared distances is looked for; those of unit vectors lie in [0, 4]."""
+"""Bounds of the temperature of squared distances, which lie in [0, 4] for unit vectors."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusteringConfig(MethodConfig):
-    """How the centres are found."""
+    """Settings of k-means.
 
-    n_init: int = 10
-    """Restarts, of which the one with the lowest inertia is kept (100 in the published runs of GCD)."""
-    max_iter: int = 200
-    size_cap: float | None = None
-    """No category may hold more than this many times N / K images; None for no cap, as published."""
+    Parameters
+    ----------
+    n_init : int, default=10
+        Number of restarts, of which the one with the lowest inertia is used (100 in the published runs of GCD).
+    max_iter : int, default=200
+        Maximum number of iterations per restart.
+    """
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.n_init < 1 or self.max_iter < 1:
-            raise ConfigError(f"n_init and max_iter are at least 1; got {self.n_init} and {self.max_iter}.")
+    n_init: int = setting(10, at_least=1)
+    max_iter: int = setting(200, at_least=1)
 
 
 class Centres(nn.Module):
-    """K centres, and the temperature with which distances become probabilities."""
+    """K centres, and the temperature that turns distances into probabilities.
+
+    Parameters
+    ----------
+    dim : int
+        Dimension of the features.
+    n_categories : int
+        Number of centres K.
+    """
 
     centers: Tensor
     scale: Tensor
@@ -52,34 +62,60 @@ class Centres(nn.Module):
         x, c = F.normalize(features.float(), dim=-1), self.centers
         return 2 * x @ c.T - (c * c).sum(dim=1)
 
-    def fit(
-        self, features: Tensor, labels: Tensor, *, n_known: int, config: ClusteringConfig, seed: int, clamp: bool
-    ) -> None:
-        """Finds the centres; centre i < n_known is known class i.
+    def fit(self, features: Tensor, images: AllImages, config: ClusteringConfig, *, clamp: bool) -> None:
+        """Compute the centres; centre i < n_known is known class i.
 
-        `clamp`: labelled samples stay in their class (semi-supervised k-means). Otherwise labels have no part in the
-        clustering, and afterwards each known class takes the cluster that most of its labelled samples are in.
+        Parameters
+        ----------
+        features : Tensor of shape (n, d)
+            Features of all images.
+        images : AllImages
+            Their labels, the number of known classes and the seed.
+        config : ClusteringConfig
+            Settings of k-means.
+        clamp : bool
+            Whether labelled samples stay in their class (semi-supervised k-means). Otherwise labels have no part in the
+            clustering, and each known class gets the cluster with most of its labelled samples afterwards.
         """
+        labels, n_known, k = images.labels, images.n_known, len(self.centers)
         x = F.normalize(features.float(), dim=-1)
         found = k_means(
             x,
-            config.n_categories,
+            k,
             labels=labels if clamp else None,
             n_known=n_known if clamp else 0,
             n_init=config.n_init,
             max_iter=config.max_iter,
-            size_cap=config.size_cap,
-            seed=seed,
+            seed=images.seed,
         )
-        centers = found.centers
-        if not clamp:
-            centers = centers[known_first(found.labels, labels, config.n_categories, n_known)]
+        centers = found.centers if clamp else found.centers[known_first(found.labels, labels, k, n_known)]
         self.centers.copy_(centers)
         self.scale.fill_(fit_temperature(self(x[labels >= 0]), labels[labels >= 0]))
 
 
+class CentreMethod(Method):
+    """Base class of methods that cluster all images at the end. Subclasses set `centres`, `config` and `n_categories`."""
+
+    clamp: ClassVar[bool]
+    """Whether labelled samples stay in their class."""
+    config: ClusteringConfig
+    centres: Centres
+
+    @property
+    def temperature(self) -> float:
+        return float(self.centres.scale)
+
+    def logits(self, features: Tensor) -> Tensor:
+        return self.centres(features)  # type: ignore[no-any-return]
+
+    def settle(self, images: AllImages) -> None:
+        features = images.features(self.n_random_views)
+        if distributed.main_process():
+            self.centres.fit(features, images, self.config, clamp=self.clamp)
+
+
 def fit_temperature(logits: Tensor, labels: Tensor) -> float:
-    """The temperature under which the labelled samples' classes are most likely. logits (n, K), labels (n,)."""
+    """Temperature that maximises the likelihood of labels (n,) under logits (n, K)."""
     if len(labels) == 0:
         return 0.1
     found = minimize_scalar(

@@ -1,8 +1,7 @@
-"""The frame of the `modern` recipe: a linear map of the features after which labelled classes are round.
+"""The frame of the method `modern`: a linear map of the features after which labelled classes are round.
 
-The features of today's backbones know far more than which category an image is of (pose, background, light). Labels tell in
-which directions images of one class differ; these are made short, for new classes as well as for known ones. Among the framed
-features, prototypes start where a mixture of all images puts them, instead of at random.
+Features of today's backbones contain far more than the category of an image (pose, background, light). Labels show in
+which directions images of one class differ. The frame shrinks these directions, for new classes as well as known ones.
 """
 
 from __future__ import annotations
@@ -15,44 +14,48 @@ from torch.nn import functional as F
 
 from newkind.clustering.mixture import Mixture, fit_mixture, refine_mixture
 from newkind.clustering.whitening import within_class_whitening
-from newkind.errors import ConfigError
+from newkind.methods.method import AllImages, MethodConfig
+from newkind.setting import setting
 
 __all__ = ["Frame", "FrameConfig", "find_prototypes", "settle_prototypes"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrameConfig:
-    """How the frame and the prototypes in it are found; without a frame the rest is of no meaning."""
+class FrameConfig(MethodConfig):
+    """Settings of the frame and of the mixture that finds prototypes in it.
 
-    frame: bool = False
-    """Whether there is one."""
-    frame_shrinkage: float = 0.3
-    """How much of the frame is left as it came: 0 trusts the labelled images' covariance, 1 is no frame at all."""
-    frame_views: int = 4
-    """Random views of each image whose features are averaged with the evaluation view's to find frame and prototypes."""
-    mixture_temperature: float = 0.05
-    mixture_balance: float = 4.0
-    """How strongly categories are kept at one size."""
-    mixture_restarts: int = 5
-    mixture_steps: int = 60
+    Parameters
+    ----------
+    frame_shrinkage : float, default=0.3
+        Shrinkage of the covariance within labelled classes: near 0 trusts the labelled images, 1 leaves features as they are.
+    frame_views : int, default=4
+        Number of random views per image whose features are averaged with the evaluation view.
+    mixture_temperature : float, default=0.05
+        Temperature of the memberships.
+    mixture_balance : float, default=4.0
+        How strongly categories are kept at one size; 0 for not at all.
+    mixture_restarts : int, default=5
+        Number of restarts of the mixture, each from another k-means.
+    mixture_steps : int, default=60
+        Maximum number of iterations of the mixture.
+    """
 
-    def __post_init__(self) -> None:
-        if not 0 < self.frame_shrinkage <= 1:
-            raise ConfigError(f"frame_shrinkage is above 0 and at most 1; got {self.frame_shrinkage}.")
-        if not self.mixture_temperature > 0 or not self.mixture_balance >= 0:
-            raise ConfigError(
-                "mixture_temperature must be larger than 0 and mixture_balance 0 or larger; got "
-                f"{self.mixture_temperature} and {self.mixture_balance}."
-            )
-        if self.frame_views < 0 or self.mixture_restarts < 1 or self.mixture_steps < 0:
-            raise ConfigError(
-                "frame_views and mixture_steps are 0 or larger and mixture_restarts at least 1; got "
-                f"{self.frame_views}, {self.mixture_steps} and {self.mixture_restarts}."
-            )
+    frame_shrinkage: float = setting(0.3, above=0, at_most=1)
+    frame_views: int = setting(4, at_least=0)
+    mixture_temperature: float = setting(0.05, above=0)
+    mixture_balance: float = setting(4.0, at_least=0)
+    mixture_restarts: int = setting(5, at_least=1)
+    mixture_steps: int = setting(60, at_least=0)
 
 
 class Frame(nn.Module):
-    """z = (x - center) W, of unit length. It is computed, not trained."""
+    """z = (x - mean) W, of unit length. It is computed from labels, not trained.
+
+    Parameters
+    ----------
+    dim : int
+        Dimension of the features.
+    """
 
     weight: Tensor
     bias: Tensor
@@ -67,7 +70,22 @@ class Frame(nn.Module):
         return F.normalize(features.float() @ self.weight + self.bias, dim=-1)
 
     def fit(self, features: Tensor, labels: Tensor, *, shrinkage: float) -> Tensor:
-        """From features (n, d) of all images and labels (n,), -1 for unlabelled. -> (n, d), framed."""
+        """Compute the frame.
+
+        Parameters
+        ----------
+        features : Tensor of shape (n, d)
+            Features of all images.
+        labels : Tensor of shape (n,)
+            Class indices, -1 for unlabelled.
+        shrinkage : float
+            As `FrameConfig.frame_shrinkage`.
+
+        Returns
+        -------
+        Tensor of shape (n, d)
+            The features in the frame.
+        """
         known = labels >= 0
         matrix = within_class_whitening(features[known].cpu(), labels[known].cpu().numpy(), shrinkage=shrinkage)[1]
         self.weight.copy_(torch.from_numpy(matrix))
@@ -76,25 +94,25 @@ class Frame(nn.Module):
 
 
 def find_prototypes(
-    frame: Frame, features: Tensor, labels: Tensor, config: FrameConfig, *, n_categories: int, n_known: int, seed: int
+    frame: Frame, features: Tensor, images: AllImages, config: FrameConfig, n_categories: int
 ) -> Mixture:
-    """Fits the frame, and a mixture in it from nothing but features (n, d) and labels (n,)."""
-    z = frame.fit(features, labels, shrinkage=config.frame_shrinkage)
+    """Fit the frame, and a mixture of `n_categories` in it, to features (n, d) and the labels of all images."""
+    z = frame.fit(features, images.labels, shrinkage=config.frame_shrinkage)
     return fit_mixture(
         z,
         n_categories,
-        labels=labels.to(z.device),
-        n_known=n_known,
+        labels=images.labels.to(z.device),
+        n_known=images.n_known,
         temperature=config.mixture_temperature,
         balance=config.mixture_balance,
         n_iter=config.mixture_steps,
         n_init=config.mixture_restarts,
-        seed=seed,
+        seed=images.seed,
     )
 
 
 def settle_prototypes(frame: Frame, features: Tensor, labels: Tensor, config: FrameConfig, *, p: Tensor) -> Mixture:
-    """Fits the frame again, and the mixture from what the network says of each image: p (n, K)."""
+    """Fit the frame again, and the mixture from the memberships p (n, K) that the network predicts."""
     labels, known = labels.to(p.device), (labels >= 0).to(p.device)
     p = p.clone()
     p[known] = F.one_hot(labels[known], p.shape[1]).to(p)

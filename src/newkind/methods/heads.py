@@ -1,4 +1,4 @@
-"""The two heads of the paper: an MLP projector for the contrastive losses, and a cosine classifier."""
+"""The two heads of the paper: an MLP projector for contrastive losses, and a cosine classifier."""
 
 from __future__ import annotations
 
@@ -12,7 +12,19 @@ __all__ = ["CosineClassifier", "Projector"]
 
 
 class Projector(nn.Module):
-    """g: d -> hidden -> hidden -> out with GELU, no batch norm; weights truncated normal (0.02), biases 0."""
+    """MLP with GELU and without batch norm; weights start truncated normal (0.02), biases at 0.
+
+    Parameters
+    ----------
+    dim : int
+        Input dimension d.
+    hidden : int, default=2048
+        Width of the hidden layers.
+    out : int, default=256
+        Output dimension.
+    n_layers : int, default=3
+        Number of linear layers.
+    """
 
     def __init__(self, dim: int, *, hidden: int = 2048, out: int = 256, n_layers: int = 3) -> None:
         super().__init__()
@@ -31,12 +43,20 @@ class Projector(nn.Module):
 
 
 class CosineClassifier(nn.Module):
-    """K prototypes; logits are cosines between features and prototypes, without temperature (Eq. 3)."""
+    """K prototypes; logits are cosines between features and prototypes, without temperature (Eq. 3).
+
+    Parameters
+    ----------
+    dim : int
+        Dimension d of the features.
+    n_categories : int
+        Number of prototypes K.
+    """
 
     def __init__(self, dim: int, n_categories: int) -> None:
         super().__init__()
-        # The default initialisation of a linear layer; the length of a row does not change the logits, but it does
-        # set how fast its direction turns under SGD.
+        # The default initialisation of a linear layer. The length of a row does not change the logits, but it decides
+        # how fast its direction turns under SGD.
         self.prototypes = nn.Parameter(torch.empty(n_categories, dim).uniform_(-(dim**-0.5), dim**-0.5))
 
     def forward(self, features: Tensor) -> Tensor:
@@ -45,7 +65,15 @@ class CosineClassifier(nn.Module):
 
     @torch.no_grad()
     def merge(self, groups: list[list[int]], sizes: list[int]) -> None:
-        """One prototype for each group: the mean of its members' directions, weighted by the images each one has."""
+        """Replace each group of prototypes by one: the mean of their directions, weighted by their number of images.
+
+        Parameters
+        ----------
+        groups : list of list of int
+            Prototypes of each new prototype.
+        sizes : list of int, of length K
+            Number of images per old prototype.
+        """
         unit, weight = F.normalize(self.prototypes, dim=-1), torch.tensor(sizes, dtype=self.prototypes.dtype)
         weight = weight.to(unit.device).clamp_min(1)[:, None]
         merged = torch.stack([F.normalize((weight[group] * unit[group]).sum(dim=0), dim=-1) for group in groups])

@@ -1,4 +1,4 @@
-"""k-means: the floor. Lloyd's algorithm on the frozen backbone's L2-normalised features; labels only name the clusters."""
+"""k-means on the L2-normalised features of the frozen backbone: the baseline. Labels only name the clusters."""
 
 from __future__ import annotations
 
@@ -6,33 +6,34 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from newkind.methods.centres import Centres, ClusteringConfig
-from newkind.methods.method import Batch, LossTerms, Method
+from newkind.errors import ConfigError
+from newkind.methods.centres import CentreMethod, Centres, ClusteringConfig
+from newkind.methods.method import Batch, LossTerms
 
 __all__ = ["KMeans"]
 
 
-class KMeans(Method):
-    """Nothing is trained; `settle` clusters all images, labelled and unlabelled."""
+class KMeans(CentreMethod):
+    """Clusters all images, labelled and unlabelled; nothing is trained.
+
+    Parameters
+    ----------
+    dim : int
+        Dimension of the features.
+    n_categories : int
+        Number of clusters K.
+    config : ClusteringConfig
+        Settings.
+    """
 
     trains: ClassVar[bool] = False
-    settles = True
+    clamp: ClassVar[bool] = False
 
-    def __init__(self, dim: int, config: ClusteringConfig) -> None:
+    def __init__(self, dim: int, n_categories: int, config: ClusteringConfig) -> None:
         super().__init__()
         self.config = config
-        self.n_categories = config.n_categories
-        self.centres = Centres(dim, config.n_categories)
+        self.n_categories = n_categories
+        self.centres = Centres(dim, n_categories)
 
-    @property
-    def temperature(self) -> float:
-        return float(self.centres.scale)
-
-    def logits(self, features: Tensor) -> Tensor:
-        return self.centres(features)  # type: ignore[no-any-return]
-
-    def loss_terms(self, features: Tensor, batch: Batch) -> LossTerms:
-        raise NotImplementedError("k-means has nothing to train.")
-
-    def settle(self, features: Tensor, labels: Tensor, *, n_known: int, seed: int) -> None:
-        self.centres.fit(features, labels, n_known=n_known, config=self.config, seed=seed, clamp=False)
+    def loss_terms(self, features: Tensor, batch: Batch) -> LossTerms:  # noqa: ARG002
+        raise ConfigError("k-means has nothing to train.", code="nothing-to-train")

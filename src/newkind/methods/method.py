@@ -1,18 +1,19 @@
-"""What every method is: heads, loss terms, logits. The engine knows nothing else of it."""
+"""Base classes of all methods: configuration, batch, loss terms, and the life-cycle hooks that the trainer calls."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from newkind.errors import ConfigError
+from newkind.setting import check_settings
 
-__all__ = ["Batch", "LossTerms", "Method", "MethodConfig", "gather_views"]
+__all__ = ["AllImages", "Batch", "LossTerms", "Method", "MethodConfig", "gather_views"]
 
 
 def _identity(x: Tensor) -> Tensor:
@@ -21,103 +22,170 @@ def _identity(x: Tensor) -> Tensor:
 
 @dataclass(frozen=True, kw_only=True)
 class MethodConfig:
-    """What every method's config has."""
-
-    n_categories: int
-    """K: known and new categories together. May be larger than the truth."""
+    """Base class of the settings of a method. Fields are checked by their types and bounds."""
 
     def __post_init__(self) -> None:
-        if self.n_categories < 2:
-            raise ConfigError(f"At least 2 categories are needed; got {self.n_categories}.")
+        check_settings(self)
+
+
+class AllImages(Protocol):
+    """All images of a run, as `Method.start` and `Method.settle` see them."""
+
+    labels: Tensor
+    """(n,) int64 on the CPU: class indices, -1 for unlabelled."""
+    n_known: int
+    """Number of known classes."""
+    seed: int
+    """Seed of random choices."""
+
+    def features(self, n_random_views: int = 0) -> Tensor:
+        """Features (n, d) on the CPU: of the evaluation view, or its mean with those of random views."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """What a method may know of a batch beside its features."""
+    """What a method knows of a batch beside its features.
+
+    Parameters
+    ----------
+    labels : Tensor of shape (B,)
+        Class indices, -1 for unlabelled.
+    n_views : int
+        Number of views per image.
+    epoch : int
+        Current epoch, from 0.
+    n_epochs : int
+        Number of epochs of the training.
+    gather : callable
+        Joins (B, ...) tensors of all processes, with gradient, if losses are global; otherwise the identity.
+    teacher_logits : Tensor of shape (n_views * B, K), optional
+        Logits of the moving average of the network, for methods with a `teacher_decay`.
+    generator : torch.Generator, optional
+        CPU generator for random choices, seeded by seed and epoch, so that a resumed training draws the same.
+    truth : Tensor of shape (B,), optional
+        True classes, -1 where unknown. Only for the oracle of the pilot study.
+    """
 
     labels: Tensor
-    """(B,): class indices, -1 for unlabelled."""
     n_views: int
     epoch: int
-    """From 0."""
     n_epochs: int
     gather: Callable[[Tensor], Tensor] = _identity
-    """Joins (B, ...) tensors of all processes with gradient, where losses are global; otherwise the identity."""
     teacher_logits: Tensor | None = None
-    """(n_views * B, K): what the moving average of the network says, for methods with a `teacher_decay`."""
     generator: torch.Generator | None = None
-    """Of the CPU, for methods that draw; seeded by (seed, epoch), so that a resumed training draws the same."""
     truth: Tensor | None = None
-    """(B,): true classes, -1 where unknown. Only for the oracle of the pilot study; None everywhere else."""
 
 
 @dataclass(frozen=True)
 class LossTerms:
-    """Named parts and the weights with which they add up."""
+    """Named parts of a loss and their weights.
+
+    Parameters
+    ----------
+    parts : dict of str to Tensor
+        Scalar loss parts, unweighted.
+    weights : dict of str to float
+        Weight of each part.
+    """
 
     parts: dict[str, Tensor] = field(default_factory=dict)
     weights: dict[str, float] = field(default_factory=dict)
 
     def total(self) -> Tensor:
+        """Weighted sum of the parts, a scalar."""
         return sum(
             (self.weights[name] * part for name, part in self.parts.items()), start=next(iter(self.parts.values())) * 0
         )
 
 
 class Method(nn.Module, ABC):
-    """Subclasses hold their heads as modules and what they remember between steps as buffers, which checkpoints keep."""
+    """Heads, loss terms and logits of a method.
+
+    Subclasses hold their heads as modules and what they remember between steps as buffers, which checkpoints contain.
+    The constructor is `(dim, n_categories, config)`. The trainer calls, in this order: `start` before the first epoch;
+    `begin_epoch` and `loss_terms` in each epoch; `settle` after the last; then `logits`.
+
+    Attributes
+    ----------
+    n_categories : int
+        Number of categories K, known and new together.
+    trains : bool
+        Whether there is something to train. Otherwise the number of epochs is 0.
+    spare_prototypes : bool
+        Whether an estimated number of categories is given generously, and categories that are empty, tiny or duplicate
+        are merged at the end (`merge_categories`). For methods whose prototypes start at random.
+    costly_readout : bool
+        Whether `settle` is so costly that it is done during training only to compute scores.
+    n_random_views : int
+        Number of random views per image whose features `start` and `settle` average with the evaluation view.
+    block_rate, head_rate : float
+        Learning rates of the tuned blocks and of the heads, as multiples of the learning rate of the training.
+    needs_truth : bool
+        Whether the method is an oracle that gets the truth of the images it trains on.
+    teacher_decay : float or None
+        Decay of the moving average of the network that computes `Batch.teacher_logits`; None for no average.
+    """
 
     trains: ClassVar[bool] = True
-    """False: there is nothing to train, only to settle."""
-    starts: bool = False
-    """Whether `start` wants to look at all features before the first epoch."""
-    settles: bool = False
-    """Whether `settle` has to look at all features before `logits` mean anything."""
-    n_looks: int = 0
-    """Random views of each image that `start` and `settle` want averaged with the evaluation view."""
+    spare_prototypes: ClassVar[bool] = False
+    costly_readout: ClassVar[bool] = False
+    n_random_views: int = 0
     block_rate: float = 1.0
-    """The tuned blocks' learning rate, as a multiple of the training's."""
     head_rate: float = 1.0
-    """The heads'."""
-    merges: ClassVar[bool] = False
-    """Whether it can be given more categories than needed, and `merge_categories` afterwards."""
     needs_truth: bool = False
-    """Whether it is an oracle, which gets the truth of the images that it trains on."""
     teacher_decay: float | None = None
-    """If set, a moving average of the network is kept and `Batch.teacher_logits` is there."""
     n_categories: int
 
     @abstractmethod
     def loss_terms(self, features: Tensor, batch: Batch) -> LossTerms:
-        """features (n_views * B, d), view by view."""
+        """Loss of one batch.
+
+        Parameters
+        ----------
+        features : Tensor of shape (n_views * B, d)
+            Class features, ordered by view.
+        batch : Batch
+            Labels and everything else that is known of the batch.
+
+        Returns
+        -------
+        LossTerms
+        """
 
     @abstractmethod
     def logits(self, features: Tensor) -> Tensor:
-        """(M, d) -> (M, K): divided by nothing; softmax of `logits / temperature` are the probabilities."""
+        """Logits (M, K) of features (M, d), not divided by the temperature."""
 
     @property
     def temperature(self) -> float:
-        """With which logits become the probabilities that results show."""
+        """Temperature of the softmax that turns logits into the probabilities of the results."""
         return 1.0
 
     def begin_epoch(self, epoch: int) -> None:
-        """Called before the first batch of an epoch (from 0)."""
+        """Called before the first batch of an epoch, which counts from 0."""
 
-    def start(self, features: Tensor, labels: Tensor, *, n_known: int, seed: int) -> None:
-        """Before the first epoch: features (n, d) of all images, labels (n,), -1 for unlabelled."""
+    def start(self, images: AllImages) -> None:
+        """Initialise from all images, before the first epoch. Default: nothing."""
 
-    def settle(self, features: Tensor, labels: Tensor, *, n_known: int, seed: int) -> None:
-        """The last stage of a method that clusters: features (n, d) of all images, labels (n,), -1 for unlabelled."""
+    def settle(self, images: AllImages) -> None:
+        """Last stage of a method that clusters all images after training. Default: nothing."""
 
     def merge_categories(self, groups: list[list[int]], sizes: list[int]) -> None:
-        """Makes one category of each group of prototypes, in this order; a prototype in no group goes.
+        """Make one category of each group of prototypes, in this order; prototypes in no group are dropped.
 
-        sizes (K,): how many images each prototype has, which is its weight among its group.
+        Parameters
+        ----------
+        groups : list of list of int
+            Prototypes of each category.
+        sizes : list of int, of length K
+            Number of images per prototype, its weight within its group.
         """
-        raise ConfigError(f"{type(self).__name__} cannot make {len(groups)} categories of its {len(sizes)}.")
+        raise ConfigError(
+            f"{type(self).__name__} cannot merge its {len(sizes)} categories into {len(groups)}.", code="cannot-merge"
+        )
 
 
 def gather_views(x: Tensor, batch: Batch) -> Tensor:
-    """(V * B, ...) of this process to (V * all B, ...) of all, still view by view."""
+    """(V * B, ...) of this process to (V * all B, ...) of all processes, still ordered by view."""
     by_sample = x.view(batch.n_views, -1, x.shape[-1]).transpose(0, 1)  # (B, V, ...)
     return batch.gather(by_sample).transpose(0, 1).reshape(-1, x.shape[-1])

@@ -1,80 +1,90 @@
-"""ORCA (Cao et al. 2022): a margin that holds the known classes back until the new ones are learned.
+"""ORCA (Cao et al. 2022): a margin that slows down the known classes until the new ones are learned.
 
     L = cross-entropy with margin (labelled) + [-log(p_i . p'_j)] (j: the partner of i) + [log K - H(mean p)]
 
-The own class's cosine is raised by min(u, 1/2), where u = 1 - (mean largest probability of the unlabelled samples). The
-partner of a labelled sample is a random one of its class, that of an unlabelled one its nearest neighbour in the batch.
-Left open by the sources, and chosen here: u is the mean over the training views of the unlabelled samples that the last epoch
-drew, instead of a pass over all of D^u (1 in the first epoch, which has no last one); each ordered pair of views takes part
-(the original takes one), with neighbours among the features of its first view and the same drawn partners for all; the
-cross-entropy and the mean prediction are over all views.
+The cosine with the own class is raised by min(u, 1/2), where u = 1 - (mean largest probability of the unlabelled samples).
+The partner of a labelled sample is a random sample of its class; the partner of an unlabelled sample is its nearest
+neighbour in the batch. Choices made here: u is the mean over the training views of the unlabelled samples of the last
+epoch, instead of a pass over all of D^u (1 in the first epoch); each ordered pair of views takes part (the original uses
+one), with neighbours among the features of its first view and the same random partners for all; the cross-entropy and the
+mean prediction are over all views.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import permutations
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from newkind import distributed
-from newkind.errors import ConfigError
 from newkind.losses.entropy import mean_entropy_penalty
 from newkind.losses.margins import confidence_sums, margin_loss
 from newkind.losses.pairwise import partner_loss
 from newkind.losses.partners import nearest_partners, random_partners
 from newkind.methods.heads import CosineClassifier
-from newkind.methods.method import Batch, LossTerms, Method, MethodConfig, gather_views
+from newkind.methods.method import Batch, LossTerms, MethodConfig, gather_views
+from newkind.methods.prototypes import PrototypeMethod
+from newkind.setting import setting
 
 __all__ = ["ORCA", "ORCAConfig"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ORCAConfig(MethodConfig):
-    """Every hyper-parameter; the defaults are the original's."""
+    """Settings of ORCA. The defaults are those of the original.
 
-    temperature: float = 0.1
-    """Logits are cosines divided by it: 10 * cosine."""
-    max_margin: float = 0.5
-    """The margin on the cosine is min(u, max_margin), which is 10 * min(u, 0.5) on the logits; 0 for none."""
-    pair_weight: float = 1.0
-    entropy_weight: float = 1.0
+    Parameters
+    ----------
+    temperature : float, default=0.1
+        Temperature of the softmax over cosines: logits are 10 * cosine.
+    max_margin : float, default=0.5
+        Upper bound of the margin on the cosine: it is min(u, max_margin), or 10 * min(u, 0.5) on the logits. 0 for none.
+    pair_weight : float, default=1.0
+        Weight of the pair loss.
+    entropy_weight : float, default=1.0
+        Weight of the mean-entropy term.
+    """
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.temperature > 0:
-            raise ConfigError(f"temperature must be larger than 0; got {self.temperature}.")
-        for name in ("max_margin", "pair_weight", "entropy_weight"):
-            if not getattr(self, name) >= 0:
-                raise ConfigError(f"{name} is 0 or larger; got {getattr(self, name)}.")
+    temperature: float = setting(0.1, above=0)
+    max_margin: float = setting(0.5, at_least=0)
+    pair_weight: float = setting(1.0, at_least=0)
+    entropy_weight: float = setting(1.0, at_least=0)
 
 
-class ORCA(Method):
-    """Prototypes on the class feature."""
+class ORCA(PrototypeMethod):
+    """Prototypes on the class feature.
 
-    merges: ClassVar[bool] = True
+    Parameters
+    ----------
+    dim : int
+        Dimension of the features.
+    n_categories : int
+        Number of prototypes K.
+    config : ORCAConfig
+        Settings.
+
+    Attributes
+    ----------
+    uncertainty : Tensor of shape ()
+        u over the last epoch.
+    confidence : Tensor of shape (2,)
+        Sum of the largest probabilities of this epoch's unlabelled views, and their number, per process.
+    """
+
+    config: ORCAConfig
     uncertainty: Tensor
-    """(): u, as it was over the last epoch."""
     confidence: Tensor
-    """(2,): the sum of the largest probabilities of this epoch's unlabelled views, and their number, a process."""
 
-    def __init__(self, dim: int, config: ORCAConfig) -> None:
+    def __init__(self, dim: int, n_categories: int, config: ORCAConfig) -> None:
         super().__init__()
         self.config = config
-        self.n_categories = config.n_categories
-        self.classifier = CosineClassifier(dim, config.n_categories)
+        self.n_categories = n_categories
+        self.classifier = CosineClassifier(dim, n_categories)
         self.register_buffer("uncertainty", torch.ones(()))
         self.register_buffer("confidence", torch.zeros(2))
-
-    @property
-    def temperature(self) -> float:
-        return self.config.temperature
-
-    def logits(self, features: Tensor) -> Tensor:
-        return self.classifier(features)  # type: ignore[no-any-return]
 
     def begin_epoch(self, epoch: int) -> None:  # noqa: ARG002
         total, count = self.confidence
@@ -90,7 +100,7 @@ class ORCA(Method):
         log_p = (logits / config.temperature).log_softmax(dim=-1)
         all_labels = labels.repeat(batch.n_views)  # (V * B,)
         known = all_labels >= 0
-        # Over the samples of all processes, so that all have the same margin.
+        # Gathered, so that all processes have the same margin.
         self.confidence += distributed.gather(confidence_sums(log_p[~known].exp())[None]).mean(dim=0)
         margin = self.uncertainty.clamp_max(config.max_margin)
         parts = {
@@ -100,13 +110,9 @@ class ORCA(Method):
         }
         return LossTerms(parts, {"supervised": 1.0, "pairs": config.pair_weight, "entropy": config.entropy_weight})
 
-    def merge_categories(self, groups: list[list[int]], sizes: list[int]) -> None:
-        self.classifier.merge(groups, sizes)
-        self.n_categories = len(groups)
-
 
 def _pairs(log_p: Tensor, unit: Tensor, labels: Tensor, batch: Batch) -> Tensor:
-    """The partner loss, averaged over ordered pairs of views. log_p (V * B, K), unit (V * B, d), labels (B,)"""
+    """Partner loss, averaged over ordered pairs of views, of log_p (V * B, K), unit (V * B, d) and labels (B,)."""
     log_p, unit = log_p.view(batch.n_views, -1, log_p.shape[1]), unit.view(batch.n_views, -1, unit.shape[1])
     own = (labels >= 0).nonzero()[:, 0]  # (L,)
     drawn = own[random_partners(labels[own], batch.generator)]

@@ -2,16 +2,16 @@
 
     L = cross-entropy (labelled) + pair loss (unlabelled) + w(t) MSE(p, p'),  w(t) = lambda exp(-5 (1 - t/T)^2)
 
-Left open by the sources, and chosen here: the head is a cosine classifier at a temperature; the features are those of the
-backbone, without the original's ReLU, ranked by value; each ordered pair of views takes part (the original takes one), with
-the pair labels of its first view; the cross-entropy is over all views.
+Choices made here: the head is a cosine classifier with a temperature; the features are those of the backbone, without the
+original's ReLU, ranked by value; each ordered pair of views takes part (the original uses one), with the pair labels of its
+first view; the cross-entropy is over all views.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import permutations
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -22,60 +22,68 @@ from newkind.losses.pairwise import pair_loss
 from newkind.losses.rank_statistics import same_dimensions, top_dimensions
 from newkind.losses.supervised import supervised_loss
 from newkind.methods.heads import CosineClassifier
-from newkind.methods.method import Batch, LossTerms, Method, MethodConfig, gather_views
+from newkind.methods.method import Batch, LossTerms, MethodConfig, gather_views
+from newkind.methods.prototypes import PrototypeMethod
+from newkind.setting import setting
 
 __all__ = ["RankStats", "RankStatsConfig"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankStatsConfig(MethodConfig):
-    """Every hyper-parameter; the defaults are the original's for ten classes."""
+    """Settings of RS+. The defaults are those of the original for ten classes.
 
-    temperature: float = 0.1
-    """Of the softmax over cosines."""
-    top_k: int = 5
-    """How many feature dimensions must be the same ones."""
+    Parameters
+    ----------
+    temperature : float, default=0.1
+        Temperature of the softmax over cosines.
+    top_k : int, default=5
+        Number of largest feature dimensions that must agree.
+    rank_by : {"value", "magnitude"}, default="value"
+        How dimensions are ranked; after the original's ReLU both are the same.
+    pair_weight : float, default=1.0
+        Weight of the pair loss.
+    consistency_weight : float, default=5.0
+        Weight lambda of the consistency term: 5 for 10-class and 25 for 100-class data in the original.
+    ramp_up_epochs : int, default=50
+        Length T of the ramp-up: 50 for 10-class and 300 for 100-class data in the original; a shorter training ramps up
+        over all of its epochs.
+    """
+
+    temperature: float = setting(0.1, above=0)
+    top_k: int = setting(5, at_least=1)
     rank_by: Literal["value", "magnitude"] = "value"
-    """By what dimensions are ranked; after the original's ReLU the two are one."""
-    pair_weight: float = 1.0
-    """Of the pair loss."""
-    consistency_weight: float = 5.0
-    """lambda: 5 for 10-class and 25 for 100-class data in the original."""
-    ramp_up_epochs: int = 50
-    """T: 50 for 10-class and 300 for 100-class data in the original. A shorter training ramps up over all of it."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.temperature > 0:
-            raise ConfigError(f"temperature must be larger than 0; got {self.temperature}.")
-        if self.top_k < 1:
-            raise ConfigError(f"top_k is at least 1; got {self.top_k}.")
-        if self.rank_by not in ("value", "magnitude"):
-            raise ConfigError(f"rank_by is value or magnitude; got {self.rank_by}.")
-        for name in ("pair_weight", "consistency_weight", "ramp_up_epochs"):
-            if not getattr(self, name) >= 0:
-                raise ConfigError(f"{name} is 0 or larger; got {getattr(self, name)}.")
+    pair_weight: float = setting(1.0, at_least=0)
+    consistency_weight: float = setting(5.0, at_least=0)
+    ramp_up_epochs: int = setting(50, at_least=0)
 
 
-class RankStats(Method):
-    """Prototypes on the class feature, which also tells which samples belong together."""
+class RankStats(PrototypeMethod):
+    """Prototypes on the class feature, whose largest dimensions also show which samples belong together.
 
-    merges: ClassVar[bool] = True
+    Parameters
+    ----------
+    dim : int
+        Dimension of the features.
+    n_categories : int
+        Number of prototypes K.
+    config : RankStatsConfig
+        Settings.
+    """
 
-    def __init__(self, dim: int, config: RankStatsConfig) -> None:
+    config: RankStatsConfig
+
+    def __init__(self, dim: int, n_categories: int, config: RankStatsConfig) -> None:
         super().__init__()
         if config.top_k > dim:
-            raise ConfigError(f"top_k is {config.top_k}, but features have only {dim} dimensions.")
+            raise ConfigError(
+                f"`top_k` is {config.top_k}, but features have only {dim} dimensions.",
+                code="out-of-range",
+                setting="top_k",
+            )
         self.config = config
-        self.n_categories = config.n_categories
-        self.classifier = CosineClassifier(dim, config.n_categories)
-
-    @property
-    def temperature(self) -> float:
-        return self.config.temperature
-
-    def logits(self, features: Tensor) -> Tensor:
-        return self.classifier(features)  # type: ignore[no-any-return]
+        self.n_categories = n_categories
+        self.classifier = CosineClassifier(dim, n_categories)
 
     def loss_terms(self, features: Tensor, batch: Batch) -> LossTerms:
         config = self.config
@@ -95,13 +103,9 @@ class RankStats(Method):
         weights = {"pairs": config.pair_weight, "consistency": config.consistency_weight * growth}
         return LossTerms(parts, weights | {"supervised": 1.0})
 
-    def merge_categories(self, groups: list[list[int]], sizes: list[int]) -> None:
-        self.classifier.merge(groups, sizes)
-        self.n_categories = len(groups)
-
 
 def _pairs(p: Tensor, top: Tensor, free: Tensor, n_views: int) -> Tensor:
-    """The pair loss of the unlabelled samples, averaged over ordered pairs of views. p (V * B, K), top (V * B, k), free (B,)"""
+    """Pair loss of unlabelled samples, averaged over ordered pairs of views, of p (V * B, K), top (V * B, k), free (B,)."""
     p, top = p.view(n_views, -1, p.shape[1])[:, free], top.view(n_views, -1, top.shape[1])[:, free]  # (V, U, ...)
     same = [same_dimensions(view) for view in top]  # (U, U) each
     return torch.stack([pair_loss(p[a], p[b], same[a]) for a, b in permutations(range(n_views), 2)]).mean()

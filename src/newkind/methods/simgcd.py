@@ -1,20 +1,17 @@
-"""SimGCD: a parametric classifier trained jointly with the representation (the paper's Sec. 4).
+"""SimGCD as published (Wen, Zhao and Qi 2023): a parametric classifier trained jointly with the representation.
 
     L = (1 - lambda) [InfoNCE + distillation + epsilon (log K - H(mean p))] + lambda [SupCon + cross-entropy]
 
-Three recipes: `release`, the authors' released code, which produced the published figures; `paper`, the text to the letter;
-and `modern`, for backbones newer than DINO v1, whose features are too good to be taught by random heads. There, prototypes
-live in a frame (`methods.frame`) and start from a mixture of all images; InfoNCE and the projector go, SupCon is on the framed
-features; the block learns slowly; and at the end frame and mixture are found once more.
-The steps of the paper's ablation and the cells of its pilot study are values of `supervision`, `classifier_on` and `joint`.
+Two recipes: `release` has the settings of the authors' released code, which produced the published figures; `paper` has
+those of the text. The steps of the paper's ablation and the cells of its pilot study are values of `supervision`,
+`classifier_on` and `joint`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
-import torch
 from torch import Tensor
 
 from newkind.errors import ConfigError
@@ -23,77 +20,92 @@ from newkind.losses.entropy import mean_entropy_penalty
 from newkind.losses.schedules import teacher_temperature
 from newkind.losses.sinkhorn import self_label_loss
 from newkind.losses.supervised import supervised_loss
-from newkind.methods.frame import Frame, FrameConfig, find_prototypes, settle_prototypes
 from newkind.methods.heads import CosineClassifier
-from newkind.methods.method import Batch, LossTerms, Method, gather_views
+from newkind.methods.method import Batch, LossTerms, MethodConfig, gather_views
+from newkind.methods.prototypes import PrototypeMethod
 from newkind.methods.representation import RepresentationConfig, build_projector, representation_parts
+from newkind.setting import setting
 
-__all__ = ["BENCHMARK_EPSILON", "SimGCD", "SimGCDConfig", "simgcd_recipe"]
+__all__ = ["BENCHMARK_EPSILON", "DistillationConfig", "SimGCD", "SimGCDConfig", "distillation_parts", "simgcd_recipe"]
 
 BENCHMARK_EPSILON = {"cifar100": 4.0, "cub": 2.0}
-"""Of the published runs; every other dataset: 1."""
-MODERN: dict[str, float | bool] = {
-    "frame": True,
-    "block_rate": 0.01,
-    "head_rate": 0.1,
-    "student_temperature": 0.05,
-    "teacher_start": 0.035,
-    "teacher_end": 0.035,
-    "supervised_temperature": 0.1,
-}
-"""One setting for all data; how it was chosen is in docs/modern.md."""
+"""Weight of the mean-entropy term in the published runs; 1 for every other dataset."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimGCDConfig(RepresentationConfig, FrameConfig):
-    """Every hyper-parameter; the defaults are the `release` recipe."""
+class DistillationConfig(MethodConfig):
+    """Settings of self-distillation with mean-entropy maximisation.
 
-    entropy_weight: float = 1.0
-    """epsilon, the weight of the mean-entropy term."""
-    student_temperature: float = 0.1
-    """tau_s"""
-    teacher_start: float = 0.07
-    """tau_t in the first epoch."""
-    teacher_end: float = 0.04
-    """tau_t after the warm-up."""
-    teacher_warmup_epochs: int = 30
-    """A shorter training warms up over all of it."""
+    Parameters
+    ----------
+    entropy_weight : float, default=1.0
+        Weight epsilon of the mean-entropy term.
+    student_temperature : float, default=0.1
+        Temperature tau_s of the predictions.
+    teacher_start : float, default=0.07
+        Temperature tau_t of the targets in the first epoch.
+    teacher_end : float, default=0.04
+        Temperature tau_t of the targets after the warm-up.
+    teacher_warmup_epochs : int, default=30
+        Length of the warm-up in epochs; a shorter training warms up over all of its epochs.
+    teacher_shape : {"linear", "cosine"}, default="linear"
+        Shape of the warm-up: linear (recipe `release`) or cosine (recipe `paper`).
+    """
+
+    entropy_weight: float = setting(1.0, at_least=0)
+    student_temperature: float = setting(0.1, above=0)
+    teacher_start: float = setting(0.07, above=0)
+    teacher_end: float = setting(0.04, above=0)
+    teacher_warmup_epochs: int = setting(30, at_least=0)
     teacher_shape: Literal["linear", "cosine"] = "linear"
-    """linear (release) or cosine (paper)."""
+
+    @property
+    def temperature(self) -> float:
+        """Temperature of the predictions."""
+        return self.student_temperature
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimGCDConfig(RepresentationConfig, DistillationConfig):
+    """Settings of SimGCD. The defaults are the recipe `release`.
+
+    Parameters
+    ----------
+    supervision : {"self-distil", "self-label", "minimal", "oracle"}, default="self-distil"
+        What the classifier learns from beside labels: the sharpened prediction of another view, with the entropy term;
+        the Sinkhorn self-label of another view; nothing; or the truth of every sample (for the pilot study only).
+    classifier_on : {"backbone", "projector"}, default="backbone"
+        Features that the prototypes are compared with.
+    joint : bool, default=True
+        Whether the gradient of the classifier reaches the representation.
+    block_rate : float, default=1.0
+        Learning rate of the tuned blocks, as a multiple of the learning rate of the training.
+    head_rate : float, default=1.0
+        Learning rate of projector and prototypes, as a multiple of the learning rate of the training.
+    """
+
     supervision: Literal["self-distil", "self-label", "minimal", "oracle"] = "self-distil"
-    """What the classifier learns from beside labels: the other view's sharpened prediction with the entropy term (SimGCD);
-    the other view's Sinkhorn self-label; nothing; or the truth of every sample (for the pilot study only)."""
     classifier_on: Literal["backbone", "projector"] = "backbone"
-    """Which features the prototypes live among."""
     joint: bool = True
-    """Whether the classifier's gradient reaches the representation."""
-    block_rate: float = 1.0
-    """The tuned blocks' learning rate, as a multiple of the training's."""
-    head_rate: float = 1.0
-    """That of projector and prototypes."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        FrameConfig.__post_init__(self)
-        if self.frame and self.classifier_on != "backbone":
-            raise ConfigError("With a frame, the classifier is on the backbone's features.")
-        if self.block_rate < 0 or self.head_rate < 0:
-            raise ConfigError(f"block_rate and head_rate are 0 or larger; got {self.block_rate} and {self.head_rate}.")
-        for name in ("student_temperature", "teacher_start", "teacher_end"):
-            if getattr(self, name) <= 0:
-                raise ConfigError(f"{name} must be larger than 0; got {getattr(self, name)}.")
-        for name, allowed in (
-            ("teacher_shape", ("linear", "cosine")),
-            ("supervision", ("self-distil", "self-label", "minimal", "oracle")),
-            ("classifier_on", ("backbone", "projector")),
-        ):
-            if getattr(self, name) not in allowed:
-                raise ConfigError(f"{name} is {' or '.join(allowed)}; got {getattr(self, name)}.")
+    block_rate: float = setting(1.0, at_least=0)
+    head_rate: float = setting(1.0, at_least=0)
 
 
-def simgcd_recipe(recipe: str, *, n_categories: int, entropy_weight: float = 1.0) -> SimGCDConfig:
-    """`release`, `paper` or `modern`, for K categories."""
-    config = SimGCDConfig(n_categories=n_categories, entropy_weight=entropy_weight)
+def simgcd_recipe(recipe: str, *, benchmark: str = "") -> SimGCDConfig:
+    """Settings of a published recipe.
+
+    Parameters
+    ----------
+    recipe : {"release", "paper"}
+        Name of the recipe.
+    benchmark : str, default=""
+        Name of a published dataset, whose own entropy weight is used.
+
+    Returns
+    -------
+    SimGCDConfig
+    """
+    config = SimGCDConfig(entropy_weight=BENCHMARK_EPSILON.get(benchmark, 1.0))
     if recipe == "release":
         return config
     if recipe == "paper":
@@ -104,53 +116,48 @@ def simgcd_recipe(recipe: str, *, n_categories: int, entropy_weight: float = 1.0
             teacher_shape="cosine",
             negatives="other-view",
         )
-    if recipe == "modern":
-        return SimGCDConfig(n_categories=n_categories, **MODERN)  # type: ignore[arg-type]
-    raise ConfigError(f"There is no recipe '{recipe}'.", fix="Recipes are release, paper and modern.")
+    raise ConfigError(
+        f"There is no recipe '{recipe}'.",
+        fix="Recipes of simgcd are modern, release and paper.",
+        code="unknown-recipe",
+        recipe=recipe,
+    )
 
 
-class SimGCD(Method):
-    """Projector and prototypes on the class feature."""
+class SimGCD(PrototypeMethod):
+    """Projector and prototypes on the class feature.
 
-    merges: ClassVar[bool] = True
+    Parameters
+    ----------
+    dim : int
+        Dimension d of the class feature.
+    n_categories : int
+        Number of prototypes K.
+    config : SimGCDConfig
+        Settings.
+    """
 
-    def __init__(self, dim: int, config: SimGCDConfig) -> None:
+    config: SimGCDConfig
+
+    def __init__(self, dim: int, n_categories: int, config: SimGCDConfig) -> None:
         super().__init__()
         self.config = config
-        self.n_categories = config.n_categories
+        self.n_categories = n_categories
         self.needs_truth = config.supervision == "oracle"
         self.block_rate, self.head_rate = config.block_rate, config.head_rate
-        self.frame = Frame(dim) if config.frame else None
-        self.projector = None if config.frame else build_projector(dim, config)
-        self.starts = self.settles = config.frame
-        self.n_looks = config.frame_views if config.frame else 0
+        self.projector = build_projector(dim, config)
         on_backbone = config.classifier_on == "backbone"
-        self.classifier = CosineClassifier(dim if on_backbone else config.projector_out, config.n_categories)
-
-    @property
-    def temperature(self) -> float:
-        return self.config.student_temperature
+        self.classifier = CosineClassifier(dim if on_backbone else config.projector_out, n_categories)
 
     def logits(self, features: Tensor) -> Tensor:
-        return self.classifier(self._seen(features, None))  # type: ignore[no-any-return]
-
-    def _seen(self, features: Tensor, projected: Tensor | None) -> Tensor:
-        """What the classifier looks at: framed features, the backbone's, or the projector's."""
-        if self.frame is not None:
-            return self.frame(features)  # type: ignore[no-any-return]
-        if self.config.classifier_on == "backbone" or self.projector is None:
-            return features
-        return self.projector(features) if projected is None else projected
+        return super().logits(features if self.config.classifier_on == "backbone" else self.projector(features))
 
     def loss_terms(self, features: Tensor, batch: Batch) -> LossTerms:
         config = self.config
-        projected = None if self.projector is None else self.projector(features)  # (V * B, out)
-        seen = self._seen(features, projected)
+        projected = self.projector(features)  # (V * B, out)
+        seen = features if config.classifier_on == "backbone" else projected
         logits = gather_views(self.classifier(seen if config.joint else seen.detach()), batch)  # (V * B, K)
-        contrasted = seen if projected is None else projected
-        parts = representation_parts(gather_views(contrasted, batch), batch, config)
-        if self.frame is not None:
-            del parts["infonce"]
+        parts = representation_parts(gather_views(projected, batch), batch, config)
         parts |= self._unsupervised(logits, batch)
         labels = batch.gather(batch.labels)
         if config.supervision == "oracle" and batch.truth is not None:
@@ -163,43 +170,24 @@ class SimGCD(Method):
         return LossTerms(parts, weights | {"entropy": u * config.entropy_weight})
 
     def _unsupervised(self, logits: Tensor, batch: Batch) -> dict[str, Tensor]:
+        """Parts that need no label, of logits (V * B, K)."""
         config = self.config
         if config.supervision == "self-label":
             label = self_label_loss(logits, batch.n_views, student_temperature=config.student_temperature)
             return {"self_label": label}
-        if config.supervision != "self-distil":
-            return {}
-        tau = teacher_temperature(
-            batch.epoch,
-            start=config.teacher_start,
-            end=config.teacher_end,
-            warmup_epochs=min(config.teacher_warmup_epochs, batch.n_epochs),
-            shape=config.teacher_shape,
-        )
-        distil = self_distillation_loss(
-            logits, batch.n_views, student_temperature=config.student_temperature, teacher_temperature=tau
-        )
-        return {
-            "distil": distil,
-            "entropy": mean_entropy_penalty((logits / config.student_temperature).softmax(dim=-1)),
-        }
+        return distillation_parts(logits, batch, config) if config.supervision == "self-distil" else {}
 
-    def start(self, features: Tensor, labels: Tensor, *, n_known: int, seed: int) -> None:
-        if self.frame is None:
-            return
-        found = find_prototypes(
-            self.frame, features, labels, self.config, n_categories=self.n_categories, n_known=n_known, seed=seed
-        )
-        self.classifier.prototypes.data.copy_(found.directions)
 
-    @torch.no_grad()
-    def settle(self, features: Tensor, labels: Tensor, *, n_known: int, seed: int) -> None:  # noqa: ARG002
-        if self.frame is None:
-            return
-        p = (self.logits(features.to(self.frame.weight.device)) / self.temperature).softmax(dim=-1)
-        found = settle_prototypes(self.frame, features, labels, self.config, p=p)
-        self.classifier.prototypes.data.copy_(found.directions)
-
-    def merge_categories(self, groups: list[list[int]], sizes: list[int]) -> None:
-        self.classifier.merge(groups, sizes)
-        self.n_categories = len(groups)
+def distillation_parts(logits: Tensor, batch: Batch, config: DistillationConfig) -> dict[str, Tensor]:
+    """`distil` and `entropy`, unweighted, of logits (V * B, K), gathered, ordered by view."""
+    tau = teacher_temperature(
+        batch.epoch,
+        start=config.teacher_start,
+        end=config.teacher_end,
+        warmup_epochs=min(config.teacher_warmup_epochs, batch.n_epochs),
+        shape=config.teacher_shape,
+    )
+    distil = self_distillation_loss(
+        logits, batch.n_views, student_temperature=config.student_temperature, teacher_temperature=tau
+    )
+    return {"distil": distil, "entropy": mean_entropy_penalty((logits / config.student_temperature).softmax(dim=-1))}

@@ -1,12 +1,12 @@
-"""UNO+ (Fini et al. 2021): swapped prediction of Sinkhorn self-labels, with several heads that know all categories.
+"""UNO+ (Fini et al. 2021): swapped prediction of Sinkhorn self-labels, with several heads for all categories.
 
-    L = mean over heads of swapped prediction + the same of heads with more prototypes (over-clustering)
+    L = mean over heads of swapped prediction + the same for heads with more prototypes (over-clustering)
 
-The target of a labelled sample is its class, that of an unlabelled one its self-label, which may be any of the K categories.
-Left open by the sources, and chosen here: every head is a cosine classifier for all K categories on the backbone's feature
-(the original shares the prototypes of known classes and has an MLP in front of the others); there are as many over-clustering
-heads, each with `overcluster_factor` * K prototypes of which the first are the known classes; Sinkhorn runs over the unlabelled
-samples of each view, as in the original, or over all of them. With `n_heads=1` and `overcluster_factor=0` it is one head.
+The target of a labelled sample is its class; the target of an unlabelled sample is its self-label, which may be any of the
+K categories. Choices made here: every head is a cosine classifier for all K categories on the feature of the backbone (the
+original shares the prototypes of known classes and has an MLP in front of the others); there are as many over-clustering
+heads, each with `overcluster_factor` * K prototypes, of which the first are the known classes; Sinkhorn runs over the
+unlabelled samples of each view, as in the original, or over all samples. `n_heads=1` with `overcluster_factor=0` is one head.
 """
 
 from __future__ import annotations
@@ -20,56 +20,71 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from newkind import distributed
-from newkind.errors import ConfigError
 from newkind.losses.sinkhorn import sinkhorn
 from newkind.losses.swapped import swapped_prediction_loss
 from newkind.methods.heads import CosineClassifier
 from newkind.methods.method import Batch, LossTerms, Method, MethodConfig, gather_views
+from newkind.setting import setting
 
 __all__ = ["UNO", "UNOConfig"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class UNOConfig(MethodConfig):
-    """Every hyper-parameter; the defaults are the original's."""
+    """Settings of UNO+. The defaults are those of the original.
 
-    temperature: float = 0.1
-    """Of the predictions."""
-    sinkhorn_temperature: float = 0.05
-    sinkhorn_iterations: int = 3
+    Parameters
+    ----------
+    temperature : float, default=0.1
+        Temperature of the predictions.
+    sinkhorn_temperature : float, default=0.05
+        Temperature of the self-labels.
+    sinkhorn_iterations : int, default=3
+        Number of Sinkhorn iterations.
+    sinkhorn_over : {"unlabelled", "all"}, default="unlabelled"
+        Samples of a view over which categories are used equally.
+    n_heads : int, default=4
+        Number of heads; the one with the lowest loss over the last epoch is used for predictions.
+    overcluster_factor : int, default=3
+        Number of prototypes of an over-clustering head, as a multiple of K; 0 for no such heads.
+    """
+
+    temperature: float = setting(0.1, above=0)
+    sinkhorn_temperature: float = setting(0.05, above=0)
+    sinkhorn_iterations: int = setting(3, at_least=1)
     sinkhorn_over: Literal["unlabelled", "all"] = "unlabelled"
-    """Which samples of a view share the categories equally."""
-    n_heads: int = 4
-    """The one with the lowest loss over the last epoch is read out."""
-    overcluster_factor: int = 3
-    """Prototypes of an over-clustering head, as a multiple of K; 0 for no such heads."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("temperature", "sinkhorn_temperature"):
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"{name} must be larger than 0; got {getattr(self, name)}.")
-        if self.sinkhorn_over not in ("unlabelled", "all"):
-            raise ConfigError(f"sinkhorn_over is unlabelled or all; got {self.sinkhorn_over}.")
-        for name, least in (("sinkhorn_iterations", 1), ("n_heads", 1), ("overcluster_factor", 0)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name} is at least {least}; got {getattr(self, name)}.")
+    n_heads: int = setting(4, at_least=1)
+    overcluster_factor: int = setting(3, at_least=0)
 
 
 class UNO(Method):
-    """Heads for K categories, of which one is read out, and over-clustering heads that only help to train."""
+    """Heads for K categories, of which one is used for predictions, and over-clustering heads that only help to train.
 
-    merges: ClassVar[bool] = True
+    Parameters
+    ----------
+    dim : int
+        Dimension of the features.
+    n_categories : int
+        Number of prototypes K per head.
+    config : UNOConfig
+        Settings.
+
+    Attributes
+    ----------
+    head_losses : Tensor of shape (n_heads,)
+        Sum of each head's loss over the current epoch.
+    """
+
+    spare_prototypes: ClassVar[bool] = True
     head_losses: Tensor
-    """(n_heads,): what each head's loss has come to in this epoch."""
 
-    def __init__(self, dim: int, config: UNOConfig) -> None:
+    def __init__(self, dim: int, n_categories: int, config: UNOConfig) -> None:
         super().__init__()
         self.config = config
-        self.n_categories = config.n_categories
-        self.heads = nn.ModuleList(CosineClassifier(dim, config.n_categories) for _ in range(config.n_heads))
+        self.n_categories = n_categories
+        self.heads = nn.ModuleList(CosineClassifier(dim, n_categories) for _ in range(config.n_heads))
         n_over = config.n_heads if config.overcluster_factor else 0
-        n_prototypes = config.n_categories * config.overcluster_factor
+        n_prototypes = n_categories * config.overcluster_factor
         self.over_heads = nn.ModuleList(CosineClassifier(dim, n_prototypes) for _ in range(n_over))
         self.register_buffer("head_losses", torch.zeros(config.n_heads))
 
@@ -79,7 +94,7 @@ class UNO(Method):
 
     @property
     def classifier(self) -> CosineClassifier:
-        """The head that is read out."""
+        """The head that is used for predictions."""
         return cast(CosineClassifier, self.heads[int(self.head_losses.argmin())])
 
     def logits(self, features: Tensor) -> Tensor:
@@ -96,7 +111,7 @@ class UNO(Method):
         each = [joined[:, start:end] for start, end in pairwise([0, *ends])]
         losses = torch.stack([self._swapped(logits, labels, batch.n_views) for logits in each])  # (heads,)
         own, over = losses[: len(self.heads)], losses[len(self.heads) :]
-        # The same numbers in every process, so that all read out the same head.
+        # Gathered, so that all processes use the same head for predictions.
         self.head_losses += distributed.gather(own[None].float()).mean(dim=0)
         parts = {"swapped": own.mean()} | ({"overclustered": over.mean()} if len(over) else {})
         return LossTerms(parts, {"swapped": 1.0, "overclustered": 1.0})
@@ -107,7 +122,7 @@ class UNO(Method):
         return swapped_prediction_loss(by_view, targets, temperature=self.config.temperature)
 
     def _targets(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """(B, K) of one view -> (B, K): classes where they are given, self-labels elsewhere."""
+        """Targets (B, K) from logits (B, K) of one view: classes where they are given, self-labels elsewhere."""
         config, free = self.config, labels < 0
         targets = F.one_hot(labels.clamp_min(0), logits.shape[1]).float()
         taking_part = free if config.sinkhorn_over == "unlabelled" else torch.ones_like(free)
@@ -121,7 +136,7 @@ class UNO(Method):
 
     @torch.no_grad()
     def merge_categories(self, groups: list[list[int]], sizes: list[int]) -> None:
-        """Every head becomes the merged one that is read out; the over-clustering heads keep their first prototypes."""
+        """Every head becomes the merged one that is used for predictions; over-clustering heads keep their first prototypes."""
         best = self.classifier
         best.merge(groups, sizes)
         self.n_categories = len(groups)

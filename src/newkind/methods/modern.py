@@ -1,0 +1,114 @@
+"""`modern`: SimGCD's classifier for backbones newer than DINO v1, whose features random heads would only damage.
+
+    L = (1 - lambda) [distillation + epsilon (log K - H(mean p))] + lambda [SupCon + cross-entropy]
+
+Prototypes live in a frame (`methods.frame`) and start from a mixture of all images instead of at random. There is no
+projector and no InfoNCE; SupCon acts on the framed features. The block learns slowly. At the end, frame and mixture are
+fitted once more. How the settings were chosen is in docs/modern.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from newkind import distributed
+from newkind.losses.supervised import supervised_loss
+from newkind.methods.frame import Frame, FrameConfig, find_prototypes, settle_prototypes
+from newkind.methods.heads import CosineClassifier
+from newkind.methods.method import AllImages, Batch, LossTerms, Method, gather_views
+from newkind.methods.representation import supcon_loss
+from newkind.methods.simgcd import DistillationConfig, distillation_parts
+from newkind.setting import setting
+
+__all__ = ["Modern", "ModernConfig"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModernConfig(DistillationConfig, FrameConfig):
+    """Settings of `modern`, the same for all data.
+
+    Parameters
+    ----------
+    supervised_weight : float, default=0.35
+        Weight lambda of the supervised terms.
+    supervised_temperature : float, default=0.1
+        Temperature tau_c of SupCon on the framed features.
+    student_temperature : float, default=0.05
+        Temperature tau_s of the predictions.
+    teacher_start : float, default=0.035
+        Temperature tau_t of the targets in the first epoch.
+    teacher_end : float, default=0.035
+        Temperature tau_t of the targets after the warm-up.
+    block_rate : float, default=0.01
+        Learning rate of the tuned blocks, as a multiple of the learning rate of the training.
+    head_rate : float, default=0.1
+        Learning rate of the prototypes, as a multiple of the learning rate of the training.
+    """
+
+    supervised_weight: float = setting(0.35, at_least=0, at_most=1)
+    supervised_temperature: float = setting(0.1, above=0)
+    student_temperature: float = setting(0.05, above=0)
+    teacher_start: float = setting(0.035, above=0)
+    teacher_end: float = setting(0.035, above=0)
+    block_rate: float = setting(0.01, at_least=0)
+    head_rate: float = setting(0.1, at_least=0)
+
+
+class Modern(Method):
+    """Prototypes in a frame of the class feature.
+
+    Parameters
+    ----------
+    dim : int
+        Dimension d of the class feature.
+    n_categories : int
+        Number of prototypes K.
+    config : ModernConfig
+        Settings.
+    """
+
+    def __init__(self, dim: int, n_categories: int, config: ModernConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.n_categories = n_categories
+        self.block_rate, self.head_rate = config.block_rate, config.head_rate
+        self.n_random_views = config.frame_views
+        self.frame = Frame(dim)
+        self.classifier = CosineClassifier(dim, n_categories)
+
+    @property
+    def temperature(self) -> float:
+        return self.config.student_temperature
+
+    def logits(self, features: Tensor) -> Tensor:
+        return self.classifier(self.frame(features))  # type: ignore[no-any-return]
+
+    def loss_terms(self, features: Tensor, batch: Batch) -> LossTerms:
+        config = self.config
+        framed = self.frame(features)
+        logits = gather_views(self.classifier(framed), batch)  # (V * B, K)
+        labels = batch.gather(batch.labels).repeat(batch.n_views)  # (V * B,)
+        known = labels >= 0
+        supcon = supcon_loss(gather_views(framed, batch), batch, temperature=config.supervised_temperature)
+        parts = {"supcon": supcon} | distillation_parts(logits, batch, config)
+        parts["supervised"] = supervised_loss(logits[known], labels[known], temperature=config.student_temperature)
+        u, s = 1 - config.supervised_weight, config.supervised_weight
+        return LossTerms(parts, {"supcon": s, "distil": u, "entropy": u * config.entropy_weight, "supervised": s})
+
+    @torch.no_grad()
+    def start(self, images: AllImages) -> None:
+        features = images.features(self.n_random_views)
+        if distributed.main_process():
+            found = find_prototypes(self.frame, features, images, self.config, self.n_categories)
+            self.classifier.prototypes.copy_(found.directions)
+
+    @torch.no_grad()
+    def settle(self, images: AllImages) -> None:
+        features = images.features(self.n_random_views)
+        if distributed.main_process():
+            p = (self.logits(features.to(self.frame.weight.device)) / self.temperature).softmax(dim=-1)
+            found = settle_prototypes(self.frame, features, images.labels, self.config, p=p)
+            self.classifier.prototypes.copy_(found.directions)

@@ -1,0 +1,140 @@
+"""Fields of configuration dataclasses with their valid ranges, checked in one place."""
+
+from __future__ import annotations
+
+from dataclasses import field, fields
+from functools import cache
+from math import isfinite
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from newkind.errors import ConfigError
+
+__all__ = ["check_settings", "choices_of", "read_setting", "setting", "value_type"]
+
+BOUNDS = {
+    "above": ("larger than", lambda value, bound: value > bound),
+    "at_least": ("at least", lambda value, bound: value >= bound),
+    "below": ("less than", lambda value, bound: value < bound),
+    "at_most": ("at most", lambda value, bound: value <= bound),
+}
+KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+
+
+def setting(default: Any, **about: Any) -> Any:
+    """Dataclass field with a default and what is known of its value.
+
+    Parameters
+    ----------
+    default : Any
+        Default value.
+    **about : Any
+        Bounds `above`, `at_least`, `below`, `at_most`; and for the command line `option` (name of the option, None for
+        no option) and `envvar` (environment variable that sets it).
+
+    Returns
+    -------
+    dataclasses.Field
+    """
+    return field(default=default, metadata=about)
+
+
+def check_settings(config: Any) -> None:
+    """Check the types, choices and bounds of all fields of a dataclass instance.
+
+    Raises
+    ------
+    ConfigError
+        With the code `wrong-type`, `unknown-choice` or `out-of-range` and the fact `setting`.
+    """
+    for item in fields(config):
+        value = getattr(config, item.name)
+        kind = value_type(type(config), item.name)
+        if value is None and is_optional(type(config), item.name):
+            continue
+        choices = choices_of(type(config), item.name)
+        if choices and value not in choices:
+            raise ConfigError(
+                f"`{item.name}` must be {_listed(choices)}, got {value!r}.", code="unknown-choice", setting=item.name
+            )
+        if kind in (int, float, bool) and not _is_a(kind, value):
+            raise ConfigError(
+                f"`{item.name}` must be {KINDS[kind]}, got {value!r}.", code="wrong-type", setting=item.name
+            )
+        bounds = {name: item.metadata[name] for name in BOUNDS if name in item.metadata}
+        if not all(BOUNDS[name][1](value, bound) for name, bound in bounds.items()):
+            wanted = " and ".join(f"{BOUNDS[name][0]} {bound}" for name, bound in bounds.items())
+            raise ConfigError(
+                f"`{item.name}` must be {wanted}, got {value}.", code="out-of-range", setting=item.name, value=value
+            )
+
+
+def read_setting(kind: type, name: str, value: Any) -> Any:
+    """Value of a field from text, as on a command line; a value that already has its type is returned as it is."""
+    if is_optional(kind, name) and (value is None or str(value).lower() == "none"):
+        return None
+    choices, wanted = choices_of(kind, name), value_type(kind, name)
+    try:
+        if choices:
+            return choices[[str(choice) for choice in choices].index(str(value))]
+        return _read(wanted, value)
+    except (ValueError, TypeError, OverflowError):
+        what = _listed(choices) if choices else KINDS.get(wanted, wanted.__name__)
+        none = " or none" if is_optional(kind, name) else ""
+        raise ConfigError(
+            f"`{name}` must be {what}{none}, got '{value}'.",
+            code="unknown-choice" if choices else "wrong-type",
+            setting=name,
+        ) from None
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _variants(kind: type, name: str) -> tuple[Any, ...]:
+    hint = _hints(kind)[name]
+    return get_args(hint) if isinstance(hint, UnionType) or get_origin(hint) is Union else (hint,)
+
+
+def is_optional(kind: type, name: str) -> bool:
+    """Whether a field may be None."""
+    return NoneType in _variants(kind, name)
+
+
+def choices_of(kind: type, name: str) -> tuple[Any, ...]:
+    """Allowed values of a field annotated as Literal; empty for any other."""
+    hint = next((variant for variant in _variants(kind, name) if variant is not NoneType), None)
+    return get_args(hint) if get_origin(hint) is Literal else ()
+
+
+def value_type(kind: type, name: str) -> type:
+    """Type of a field, without None."""
+    hint = next((variant for variant in _variants(kind, name) if variant is not NoneType), object)
+    return str if get_origin(hint) is Literal else hint if isinstance(hint, type) else object
+
+
+def _is_a(kind: type, value: Any) -> bool:
+    if kind is bool or isinstance(value, bool):
+        return kind is bool and isinstance(value, bool)
+    return hasattr(value, "__index__") if kind is int else isinstance(value, (int, float)) and isfinite(value)
+
+
+def _read(kind: type, value: Any) -> Any:
+    if kind is bool:
+        word = str(value).lower()
+        if word not in ("true", "false"):
+            raise ValueError
+        return word == "true"
+    if kind not in (int, float):
+        return value if isinstance(value, kind) else kind(value)
+    number = kind(value)
+    if isinstance(value, bool) or not isfinite(number) or (not isinstance(value, str) and number != value):
+        raise ValueError
+    return number
+
+
+def _listed(choices: tuple[Any, ...]) -> str:
+    *rest, last = map(str, choices)
+    return f"{', '.join(rest)} or {last}" if rest else last
