@@ -46,7 +46,7 @@ def main() -> None:
         outcome = discover(collection, run, config, on_epoch=lines.show)
     assert outcome is not None
     assert outcome.scores is not None
-    page = try_report(outcome.run, collection=collection, seconds=outcome.seconds)
+    page = try_report(outcome.run, collection=collection)
     floor = k_means(collection)
     print(
         f"\nOf {outcome.n_known + outcome.n_new:,} unlabelled images, {outcome.n_new:,} went into {outcome.n_new_categories} new categories."

@@ -88,7 +88,7 @@ def discover(
     )
     outcome = run_discovery(collection, Path(out), config, overwrite=overwrite)
     if report and outcome is not None:
-        try_report(outcome.run, collection=collection, seconds=outcome.seconds)
+        try_report(outcome.run, collection=collection)
     return Discovery(Run.open(Path(out)), outcome)
 
 

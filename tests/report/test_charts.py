@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from newkind.report.charts import bars, line_panel, nice_ticks, short_number
-from newkind.report.contents import read_story
+from newkind.report.contents import read_contents
 from newkind.report.provenance import curves_of, data_of, estimate_panel, facts_of, flatten, title_of
 from newkind.runs.run import Run
 
@@ -95,7 +95,7 @@ def test_bars_have_the_heights_of_their_values() -> None:
 
 
 def test_every_curve_of_the_metrics_is_drawn(run: Run) -> None:
-    panels = curves_of(read_story(run).metrics)
+    panels = curves_of(read_contents(run).metrics)
     assert [panel.title for panel in panels] == [
         "Accuracy",
         "Loss, all parts together",
@@ -112,20 +112,20 @@ def test_every_curve_of_the_metrics_is_drawn(run: Run) -> None:
 
 
 def test_the_estimate_has_its_interval(run: Run) -> None:
-    assert estimate_panel(read_story(run)) is None
+    assert estimate_panel(read_contents(run)) is None
     curve = [[4, 0.2], [8, 0.9], [16, 0.4]]
     run.write_json(run.estimate_file, {"n_categories": 8, "low": 6, "high": 99, "curve": curve})
-    panel = estimate_panel(read_story(run))
+    panel = estimate_panel(read_contents(run))
     assert panel is not None
     assert panel.band is not None
     assert panel.mark is not None
     assert panel.left < panel.band[0] < panel.mark < panel.band[1] == panel.right
     run.write_json(run.estimate_file, {"curve": "none", "low": "x"})
-    assert estimate_panel(read_story(run)) is None
+    assert estimate_panel(read_contents(run)) is None
 
 
 def test_facts_say_all_settings(run: Run) -> None:
-    facts = dict(facts_of(read_story(run), seconds={"tokens": 90.0}))
+    facts = dict(facts_of(replace(read_contents(run), seconds={"tokens": 90.0})))
     assert ("entropy weight", "1") in facts["Method"]
     assert ("time: tokens", "2 min") in facts["Run"]
     assert ("time: training", "4 s") in facts["Run"]
@@ -163,6 +163,6 @@ def test_where_something_lay_is_not_told(text: str, shown: str) -> None:
     ],
 )
 def test_the_datas_name(run: Run, data: str | None, root: str | None, title: str, told: str) -> None:
-    story = replace(read_story(run), config={"data": data, "root": root})
-    assert title_of(story) == title
-    assert data_of(story) == told
+    contents = replace(read_contents(run), config={"data": data, "root": root})
+    assert title_of(contents) == title
+    assert data_of(contents) == told

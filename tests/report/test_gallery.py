@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from newkind.report.contents import read_story
+from newkind.report.contents import read_contents
 from newkind.report.gallery import Amounts, amounts_for, centres_of, chapters_of, typicality
 from newkind.report.images import find_pictures
 from newkind.runs.run import Run
@@ -37,47 +37,47 @@ def test_features_that_are_no_numbers_do_no_harm() -> None:
 
 
 def test_typical_images_are_sure_and_borderline_ones_are_not(run: Run) -> None:
-    story = read_story(run)
-    for chapter in chapters_of(story, find_pictures(story), AMOUNTS):
-        free = [i for i in story.members[chapter.number] if story.is_free[i]]
+    contents = read_contents(run)
+    for chapter in chapters_of(contents, find_pictures(contents), AMOUNTS):
+        free = [i for i in contents.members[chapter.number] if contents.is_free[i]]
         assert chapter.n_sorted == len(free)
         assert sum(chapter.histogram) == len(free)
-        assert chapter.confidence == pytest.approx(np.mean(story.confidence[free]))
-        middle = np.median(story.confidence[free])
+        assert chapter.confidence == pytest.approx(np.mean(contents.confidence[free]))
+        middle = np.median(contents.confidence[free])
         assert len(chapter.typical) == 4
-        assert all(story.confidence[i] >= middle for i in chapter.typical)
-        rest = sorted(set(free) - set(chapter.typical), key=lambda i: story.confidence[i])
+        assert all(contents.confidence[i] >= middle for i in chapter.typical)
+        rest = sorted(set(free) - set(chapter.typical), key=lambda i: contents.confidence[i])
         assert list(chapter.borderline) == rest[:3]
-        assert all(not story.is_free[i] for i in chapter.labelled)
+        assert all(not contents.is_free[i] for i in chapter.labelled)
 
 
 def test_without_features_the_surest_are_typical_and_neighbours_come_from_hesitation(run: Run) -> None:
     run.features_file.unlink()
-    story = read_story(run)
-    story = replace(story, second_confidence=np.full(48, 0.2, dtype=np.float32))
-    chapters = chapters_of(story, find_pictures(story), AMOUNTS)
+    contents = read_contents(run)
+    contents = replace(contents, second_confidence=np.full(48, 0.2, dtype=np.float32))
+    chapters = chapters_of(contents, find_pictures(contents), AMOUNTS)
     for chapter in chapters:
         free = sorted(
-            (i for i in story.members[chapter.number] if story.is_free[i]), key=lambda i: -story.confidence[i]
+            (i for i in contents.members[chapter.number] if contents.is_free[i]), key=lambda i: -contents.confidence[i]
         )
         assert list(chapter.typical) == free[:4]
         for near in chapter.known_neighbours + chapter.new_neighbours:
             pair = {chapter.number, near.number}
             expected = sum(
-                {int(story.category[i]), int(story.second[i])} == pair and story.is_free[i] for i in range(48)
+                {int(contents.category[i]), int(contents.second[i])} == pair and contents.is_free[i] for i in range(48)
             )
             assert near.n_hesitating == expected > 0
             assert near.similarity is None
 
 
 def test_neighbours_are_the_most_similar_of_each_side(run: Run) -> None:
-    story = read_story(run)
-    assert story.features is not None
-    centres, _ = centres_of(story.features, story.category, 5)
-    for chapter in chapters_of(story, find_pictures(story), AMOUNTS):
+    contents = read_contents(run)
+    assert contents.features is not None
+    centres, _ = centres_of(contents.features, contents.category, 5)
+    for chapter in chapters_of(contents, find_pictures(contents), AMOUNTS):
         assert chapter.number not in [n.number for n in chapter.known_neighbours + chapter.new_neighbours]
         for side, status in ((chapter.known_neighbours, "known"), (chapter.new_neighbours, "new")):
-            assert all(story.categories[n.number].status == status for n in side)
+            assert all(contents.categories[n.number].status == status for n in side)
             near = [n.similarity for n in side]
             assert near == sorted(near, key=lambda s: -s)  # type: ignore[operator, type-var]
             for n in side:
@@ -85,15 +85,15 @@ def test_neighbours_are_the_most_similar_of_each_side(run: Run) -> None:
 
 
 def test_truth_shows_what_a_category_is_made_of(run: Run, tmp_path: Path) -> None:
-    story = read_story(run)
-    chapters = {c.number: c for c in chapters_of(story, find_pictures(story), AMOUNTS)}
+    contents = read_contents(run)
+    chapters = {c.number: c for c in chapters_of(contents, find_pictures(contents), AMOUNTS)}
     assert chapters[2].mixture[0] == ("pear", 10)
     assert chapters[2].mixture[1][1] == 2
     assert chapters[2].matched == "pear"
     run.scores_file.unlink()
     (tmp_path / "data" / "metadata.csv").unlink()
-    story = read_story(run)
-    bare = chapters_of(story, find_pictures(story), AMOUNTS)
+    contents = read_contents(run)
+    bare = chapters_of(contents, find_pictures(contents), AMOUNTS)
     assert all(c.mixture == () and c.matched is None for c in bare)
 
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from newkind.errors import RunError
-from newkind.report.contents import read_story
+from newkind.report.contents import read_contents
 from newkind.report.page import MARK, Album, _breaks, _common_folder, _embed, anchors_of
 from newkind.report.write import PAGE_BYTES, PICTURE_BYTES, SHEET_BYTES, _picture_bytes, try_report, write_report
 from newkind.runs.run import Run
@@ -117,10 +117,10 @@ def test_the_maps_data(written: Run, text: str) -> None:
     assert "<" not in found[1]
     data = json.loads(found[1])
     assert data["n"] == 120
-    story = read_story(written)
-    assert [data["prefix"] + name for name in data["names"]] == story.files
+    contents = read_contents(written)
+    assert [data["prefix"] + name for name in data["names"]] == contents.files
     category = np.frombuffer(base64.b64decode(data["category"]), dtype="<u2")
-    assert (category == story.category).all()
+    assert (category == contents.category).all()
     assert len(base64.b64decode(data["points"])) == 120 * 4
     slots = np.frombuffer(base64.b64decode(data["slots"]), dtype="<i4")
     pictured = {int(a["data-line"]) for a in Page(text).all("img") if a.get("data-line")}  # type: ignore[arg-type]
@@ -148,10 +148,12 @@ def test_names_with_odd_characters(run: Run) -> None:
 
 
 def test_anchors_are_plain_and_unique(run: Run) -> None:
-    story = read_story(run)
+    contents = read_contents(run)
     names = ["a b", "A-B", "äöü", "", 'x"><img src=x>']
-    story = replace(story, categories=[replace(c, name=n) for c, n in zip(story.categories, names, strict=True)])
-    found = anchors_of(story)
+    contents = replace(
+        contents, categories=[replace(c, name=n) for c, n in zip(contents.categories, names, strict=True)]
+    )
+    found = anchors_of(contents)
     assert len(set(found)) == 5
     assert all(re.fullmatch(r"[a-z0-9-]+", anchor) for anchor in found)
 

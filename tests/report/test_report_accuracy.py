@@ -8,19 +8,19 @@ import pytest
 from newkind.errors import RunError
 from newkind.evaluation import accuracy
 from newkind.report.accuracy import verdict_of
-from newkind.report.contents import read_story
+from newkind.report.contents import read_contents
 from newkind.report.images import find_pictures
 from newkind.runs.run import Run
 
 
 def test_everything_adds_up(run: Run) -> None:
-    story = read_story(run)
-    verdict = verdict_of(story, find_pictures(story))
+    contents = read_contents(run)
+    verdict = verdict_of(contents, find_pictures(contents))
     assert verdict is not None
     assert verdict.accuracy["all"] == pytest.approx(1 - sum(e.share for e in verdict.errors))
     assert verdict.accuracy["all"] == pytest.approx(0.8)
-    assert story.scores is not None
-    assert (verdict.nmi, verdict.ari) == (story.scores["nmi"], story.scores["ari"])
+    assert contents.scores is not None
+    assert (verdict.nmi, verdict.ari) == (contents.scores["nmi"], contents.scores["ari"])
     assert [panel.title for panel in verdict.distributions] == ["Old classes", "New classes"]
     assert [line.accuracy for line in verdict.classes] == sorted(line.accuracy for line in verdict.classes)
     c = verdict.confusion
@@ -44,15 +44,15 @@ def test_everything_adds_up(run: Run) -> None:
 
 def test_without_truth_there_is_no_verdict(run: Run) -> None:
     run.scores_file.unlink()
-    story = read_story(run)
-    assert verdict_of(story, find_pictures(story)) is None
+    contents = read_contents(run)
+    assert verdict_of(contents, find_pictures(contents)) is None
 
 
 def test_another_truth_than_that_of_the_scores_is_not_shown(run: Run, tmp_path: Path) -> None:
     table = tmp_path / "data" / "metadata.csv"
     table.write_text(table.read_text().replace(",,plum", ",,pear"))
-    story = read_story(run)
-    verdict = verdict_of(story, find_pictures(story))
+    contents = read_contents(run)
+    verdict = verdict_of(contents, find_pictures(contents))
     assert verdict is not None
     assert verdict.confusion is None
 
@@ -62,23 +62,23 @@ def test_another_truth_than_that_of_the_scores_is_not_shown(run: Run, tmp_path: 
 )
 def test_odd_scores_are_an_error(run: Run, content: str) -> None:
     run.scores_file.write_text(content)
-    story = read_story(run)
+    contents = read_contents(run)
     with pytest.raises(RunError, match=r"scores\.json"):
-        verdict_of(story, find_pictures(story))
+        verdict_of(contents, find_pictures(contents))
 
 
 def test_categories_without_a_class_stand_at_the_end(run: Run) -> None:
     """Half of the plums in a category of their own, that no class is left for."""
-    story = read_story(run)
-    plums = np.flatnonzero(story.category == 3)
-    story.category[plums[:4]] = 4
-    pictures = find_pictures(story)
+    contents = read_contents(run)
+    plums = np.flatnonzero(contents.category == 3)
+    contents.category[plums[:4]] = 4
+    pictures = find_pictures(contents)
     assert pictures.truth is not None
-    free = story.is_free
-    now = accuracy(pictures.truth[free], story.category[free], pictures.truth[free] < 2)
-    assert story.scores is not None
-    story.scores["accuracy"]["all"] = now.all
-    verdict = verdict_of(story, pictures)
+    free = contents.is_free
+    now = accuracy(pictures.truth[free], contents.category[free], pictures.truth[free] < 2)
+    assert contents.scores is not None
+    contents.scores["accuracy"]["all"] = now.all
+    verdict = verdict_of(contents, pictures)
     assert verdict is not None
     assert verdict.confusion is not None
     assert verdict.confusion.columns[-1] == 4
@@ -86,9 +86,9 @@ def test_categories_without_a_class_stand_at_the_end(run: Run) -> None:
 
 
 def test_worse_than_chance_is_said_too(run: Run) -> None:
-    story = read_story(run)
-    assert story.scores is not None
-    story.scores["ari"] = -0.01
-    verdict = verdict_of(story, find_pictures(story))
+    contents = read_contents(run)
+    assert contents.scores is not None
+    contents.scores["ari"] = -0.01
+    verdict = verdict_of(contents, find_pictures(contents))
     assert verdict is not None
     assert verdict.ari == -0.01

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from newkind.report.contents import read_story
+from newkind.report.contents import read_contents
 from newkind.report.headline import headline_of
 from newkind.report.summary import summary_of, summary_table
 from newkind.runs.run import Run
@@ -19,7 +19,7 @@ def printed(table: object, width: int = 100) -> str:
 
 def test_the_same_numbers_as_the_headline(run: Run) -> None:
     text = printed(summary_of(run))
-    h = headline_of(read_story(run))
+    h = headline_of(read_contents(run))
     assert "8 labelled, 40 sorted" in text
     assert f"{h.n_into_new} images" in text
     assert "new-01" in text
@@ -29,7 +29,7 @@ def test_the_same_numbers_as_the_headline(run: Run) -> None:
 
 
 def test_many_categories_and_no_truth(run: Run) -> None:
-    h = headline_of(read_story(run))
+    h = headline_of(read_contents(run))
     many = tuple((f"[bold]{i}\n" + "x" * 50, 100 - i, 0.5) for i in range(30))
     text = printed(summary_table(replace(h, largest=many, n_new=30, accuracy=None, n_doubtful=0)))
     assert "22 more" in text
@@ -40,11 +40,11 @@ def test_many_categories_and_no_truth(run: Run) -> None:
 
 
 def test_a_run_that_is_sure_of_nothing(run: Run) -> None:
-    text = printed(summary_table(replace(headline_of(read_story(run)), sure=0.0, median=0.57)))
+    text = printed(summary_table(replace(headline_of(read_contents(run)), sure=0.0, median=0.57)))
     assert "half of the images at least 57 % sure" in text
     assert "0 % of images" not in text
 
 
 def test_nothing_new(run: Run) -> None:
-    h = headline_of(read_story(run))
+    h = headline_of(read_contents(run))
     assert "New categories" in printed(summary_table(replace(h, largest=(), n_new=0, n_into_new=0)))

@@ -30,7 +30,6 @@ def report(
         data=data,
         out=out,
         compare=None if compare is None else Run.open(compare),
-        progress=console.is_terminal,
     )
     Console(highlight=False).print(f"{written} ({written.stat().st_size / 1e6:.1f} MB)", markup=False, soft_wrap=True)
     if open_it:

@@ -10,7 +10,7 @@ import numpy as np
 from newkind.errors import RunError
 from newkind.evaluation import Accuracy, Matching, match
 from newkind.report.charts import Panel, line_panel
-from newkind.report.contents import Story
+from newkind.report.contents import RunContents
 from newkind.report.headline import share
 from newkind.report.images import Pictures
 
@@ -104,19 +104,19 @@ class Verdict:
     """None if the truth of single images is not at hand."""
 
 
-def verdict_of(story: Story, pictures: Pictures) -> Verdict | None:
+def verdict_of(contents: RunContents, pictures: Pictures) -> Verdict | None:
     """From scores.json; the confusion from the data's own truth. None for a run without truth."""
-    scores = story.scores
+    scores = contents.scores
     if scores is None:
         return None
     try:
-        return _read(story, pictures, scores)
+        return _read(contents, pictures, scores)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RunError(f"{story.run.scores_file} cannot be read ({error}).") from None
+        raise RunError(f"{contents.run.scores_file} cannot be read ({error}).") from None
 
 
-def _read(story: Story, pictures: Pictures, scores: dict[str, Any]) -> Verdict:
-    number = {category.prototype: k for k, category in enumerate(story.categories)}
+def _read(contents: RunContents, pictures: Pictures, scores: dict[str, Any]) -> Verdict:
+    number = {category.prototype: k for k, category in enumerate(contents.categories)}
     lines = [
         ClassLine(
             str(row["name"]),
@@ -138,7 +138,7 @@ def _read(story: Story, pictures: Pictures, scores: dict[str, Any]) -> Verdict:
         ari=share(scores.get("ari"), least=-1.0),
         classes=tuple(sorted(lines, key=lambda line: line.accuracy)),
         distributions=tuple(_distributions(scores["distribution"])),
-        confusion=_confusion(story, pictures, accuracy.get("all")),
+        confusion=_confusion(contents, pictures, accuracy.get("all")),
     )
 
 
@@ -155,15 +155,15 @@ def _distributions(found: dict[str, Any]) -> list[Panel]:
     return panels
 
 
-def _confusion(story: Story, pictures: Pictures, expected: float | None) -> Confusion | None:
+def _confusion(contents: RunContents, pictures: Pictures, expected: float | None) -> Confusion | None:
     """None without truth, or if the data's truth is no longer the one that the scores are of."""
     if pictures.truth is None:
         return None
-    scored = story.is_free & (pictures.truth >= 0)
+    scored = contents.is_free & (pictures.truth >= 0)
     if not scored.any():
         return None
     true = pictures.truth[scored]
-    matching = match(true, story.category[scored], true < pictures.n_old)
+    matching = match(true, contents.category[scored], true < pictures.n_old)
     if expected is None or abs(Accuracy.of(matching).all - expected) > 1e-6:
         return None
     rows = np.argsort(~matching.is_old, kind="stable")  # Old first

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from newkind.report.contents import Story
+from newkind.report.contents import RunContents
 from newkind.report.headline import Headline, headline_of
 from newkind.report.images import Pictures
 from newkind.report.provenance import data_of, flatten
@@ -47,7 +47,7 @@ class Move:
 class Comparison:
     name: str
     """The other run."""
-    other: Story
+    other: RunContents
     headline: Headline
     n_common: int
     """Images that both runs sorted."""
@@ -65,39 +65,41 @@ class Comparison:
     """Settings that differ: name, in this run, in the other."""
 
 
-def compare_runs(story: Story, other: Story, pictures: Pictures) -> Comparison:
-    """What this run (`story`) does differently from `other`, over the images that both have sorted."""
+def compare_runs(contents: RunContents, other: RunContents, pictures: Pictures) -> Comparison:
+    """What this run (`contents`) does differently from `other`, over the images that both have sorted."""
     line_of = {file: i for i, file in enumerate(other.files) if other.is_free[i]}
-    lines = np.array([i for i, file in enumerate(story.files) if story.is_free[i] and file in line_of], dtype=np.int64)
-    theirs = np.array([line_of[story.files[i]] for i in lines], dtype=np.int64)
-    now, before = story.category[lines], other.category[theirs]
-    overlap = np.zeros((len(story.categories), len(other.categories)), dtype=np.int64)
+    lines = np.array(
+        [i for i, file in enumerate(contents.files) if contents.is_free[i] and file in line_of], dtype=np.int64
+    )
+    theirs = np.array([line_of[contents.files[i]] for i in lines], dtype=np.int64)
+    now, before = contents.category[lines], other.category[theirs]
+    overlap = np.zeros((len(contents.categories), len(other.categories)), dtype=np.int64)
     np.add.at(overlap, (now, before), 1)
-    partner = counterparts(overlap, _known_names(story), _known_names(other))
+    partner = counterparts(overlap, _known_names(contents), _known_names(other))
     moved = partner[now] != before
-    new_now = np.array([c.status == "new" for c in story.categories])
+    new_now = np.array([c.status == "new" for c in contents.categories])
     new_before = np.array([c.status == "new" for c in other.categories])
-    righted, wronged = _changes(story, other, pictures, lines, theirs)
+    righted, wronged = _changes(contents, other, pictures, lines, theirs)
     return Comparison(
         name=other.run.folder.resolve().name,
         other=other,
         headline=headline_of(other),
         n_common=len(lines),
-        n_only_now=int(story.is_free.sum()) - len(lines),
+        n_only_now=int(contents.is_free.sum()) - len(lines),
         n_only_before=int(other.is_free.sum()) - len(lines),
         n_moved=int(moved.sum()),
         n_known_to_new=int((moved & new_now[now] & ~new_before[before]).sum()),
         n_new_to_known=int((moved & ~new_now[now] & new_before[before]).sum()),
         n_righted=righted,
         n_wronged=wronged,
-        pairs=_pairs(story, overlap, partner),
-        moves=_moves(story, lines[moved], before[moved]),
-        settings=_differences(story, other),
+        pairs=_pairs(contents, overlap, partner),
+        moves=_moves(contents, lines[moved], before[moved]),
+        settings=_differences(contents, other),
     )
 
 
-def _known_names(story: Story) -> list[str | None]:
-    return [category.name if category.status == "known" else None for category in story.categories]
+def _known_names(contents: RunContents) -> list[str | None]:
+    return [category.name if category.status == "known" else None for category in contents.categories]
 
 
 def counterparts(
@@ -119,11 +121,11 @@ def counterparts(
     return partner
 
 
-def _pairs(story: Story, overlap: NDArray[np.int64], partner: NDArray[np.int64]) -> tuple[Pair, ...]:
+def _pairs(contents: RunContents, overlap: NDArray[np.int64], partner: NDArray[np.int64]) -> tuple[Pair, ...]:
     """The pairs that changed most first; empty categories are left out."""
     n_now, n_before = overlap.sum(axis=1), overlap.sum(axis=0)
     pairs = []
-    for k in range(len(story.categories)):
+    for k in range(len(contents.categories)):
         j = int(partner[k])
         if n_now[k] or (j >= 0 and n_before[j]):
             kept = int(overlap[k, j]) if j >= 0 else 0
@@ -133,45 +135,45 @@ def _pairs(story: Story, overlap: NDArray[np.int64], partner: NDArray[np.int64])
     return tuple(sorted(pairs, key=lambda pair: -(pair.n_now + pair.n_before - 2 * pair.n_kept)))
 
 
-def _moves(story: Story, lines: NDArray[np.int64], before: NDArray[np.int32]) -> tuple[Move, ...]:
-    now = story.category[lines]
+def _moves(contents: RunContents, lines: NDArray[np.int64], before: NDArray[np.int32]) -> tuple[Move, ...]:
+    now = contents.category[lines]
     kinds, inverse, counts = np.unique(np.stack([before, now], axis=1), axis=0, return_inverse=True, return_counts=True)
     moves = []
     for i in np.argsort(-counts, kind="stable")[:MANY_MOVES]:
         members = lines[inverse.reshape(-1) == i]
-        surest = members[np.lexsort((members, -story.confidence[members]))][:EXAMPLES]
+        surest = members[np.lexsort((members, -contents.confidence[members]))][:EXAMPLES]
         moves.append(Move(int(kinds[i, 0]), int(kinds[i, 1]), int(counts[i]), tuple(surest.tolist())))
     return tuple(moves)
 
 
 def _changes(
-    story: Story, other: Story, pictures: Pictures, lines: NDArray[np.int64], theirs: NDArray[np.int64]
+    contents: RunContents, other: RunContents, pictures: Pictures, lines: NDArray[np.int64], theirs: NDArray[np.int64]
 ) -> tuple[int | None, int | None]:
-    ours, before = _class_of_categories(story, pictures), _class_of_categories(other, pictures)
+    ours, before = _class_of_categories(contents, pictures), _class_of_categories(other, pictures)
     if ours is None or before is None or pictures.truth is None:
         return None, None
     true = pictures.truth[lines]
-    right_now = (ours[story.category[lines]] == true) & (true >= 0)
+    right_now = (ours[contents.category[lines]] == true) & (true >= 0)
     right_before = (before[other.category[theirs]] == true) & (true >= 0)
     return int((right_now & ~right_before).sum()), int((right_before & ~right_now).sum())
 
 
-def _class_of_categories(story: Story, pictures: Pictures) -> NDArray[np.int64] | None:
+def _class_of_categories(contents: RunContents, pictures: Pictures) -> NDArray[np.int64] | None:
     """(K,): the number of the true class that each category was matched to, -2 for none; None without scores."""
-    rows = (story.scores or {}).get("classes")
+    rows = (contents.scores or {}).get("classes")
     if not isinstance(rows, list):
         return None
     number = {name: i for i, name in enumerate(pictures.class_names)}
-    place = {category.prototype: k for k, category in enumerate(story.categories)}
-    found = np.full(len(story.categories), -2, dtype=np.int64)
+    place = {category.prototype: k for k, category in enumerate(contents.categories)}
+    found = np.full(len(contents.categories), -2, dtype=np.int64)
     for row in rows:
         if isinstance(row, dict) and row.get("cluster") in place and row.get("name") in number:
             found[place[row["cluster"]]] = number[row["name"]]
     return found
 
 
-def _differences(story: Story, other: Story) -> tuple[tuple[str, str, str], ...]:
-    ours = dict(flatten({"data": data_of(story), **story.settings}))
+def _differences(contents: RunContents, other: RunContents) -> tuple[tuple[str, str, str], ...]:
+    ours = dict(flatten({"data": data_of(contents), **contents.settings}))
     theirs = dict(flatten({"data": data_of(other), **other.settings}))
     return tuple(
         (key, ours.get(key, "–"), theirs.get(key, "–"))

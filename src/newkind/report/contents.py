@@ -1,71 +1,105 @@
-"""All that a run folder tells, read once and checked: what every part of the report is made from."""
+"""Contents of a finished run, checked once: the input of every part of the report."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from newkind.errors import RunError
-from newkind.runs.assignments import Category, read_assignments
+from newkind.runs.assignments import Assignment, Category, read_assignments
 from newkind.runs.run import Run
 
-__all__ = ["KNOWN", "LABELLED", "NEW", "STATUSES", "Story", "read_story"]
+__all__ = ["KNOWN", "LABELLED", "NEW", "STATUSES", "RunContents", "contents_of", "read_contents"]
 
 STATUSES = ("labelled", "known", "new")
 LABELLED = 0
 KNOWN = 1
 NEW = 2
+LARGEST_HALF = 65504.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Story:
-    """A finished run: n images (lines of assignments.csv) in K categories."""
+class RunContents:
+    """Results of a finished run: n images (rows of assignments.csv) in K categories.
+
+    Build it with `read_contents` (from a run folder) or with `contents_of` (from results in memory).
+
+    Parameters
+    ----------
+    run : Run
+        The run folder.
+    files : list of str, length n
+        Names of the images, as in assignments.csv.
+    categories : list of Category, length K
+        All categories, also those without images.
+    category : ndarray of int32, shape (n,)
+        Index of each image's category in `categories`.
+    second : ndarray of int32, shape (n,)
+        Index of the second most probable category. For a labelled image that the model assigns to another category
+        than its label, that category.
+    status : ndarray of uint8, shape (n,)
+        `LABELLED`, `KNOWN` or `NEW`.
+    confidence : ndarray of float32, shape (n,)
+        Probability of `category`, between 0 and 1.
+    second_confidence : ndarray of float32, shape (n,)
+        Probability of `second`, between 0 and 1.
+    features : ndarray of float16, shape (n, d), or None
+        Features of the images. None if the run kept none.
+    config : dict
+        Contents of config.json.
+    environment : dict
+        Contents of environment.json; empty if the run has none.
+    metrics : list of dict
+        One dict per epoch, from metrics.jsonl.
+    scores : dict or None
+        Contents of scores.json; None without true classes.
+    estimate : dict or None
+        Contents of estimate-k.json; None if the number of categories was given.
+    seconds : dict of str to float, default={}
+        Duration of each stage of the run, if known.
+    """
 
     run: Run
     files: list[str]
-    """(n,), names as the run has them."""
     categories: list[Category]
-    """(K,)"""
     category: NDArray[np.int32]
-    """(n,), an index into `categories`."""
     second: NDArray[np.int32]
-    """(n,), the second guess; for a labelled image that the model would sort elsewhere, where."""
     status: NDArray[np.uint8]
-    """(n,), LABELLED, KNOWN or NEW."""
     confidence: NDArray[np.float32]
     second_confidence: NDArray[np.float32]
     features: NDArray[np.float16] | None
-    """(n, d), on disk; None for a run that kept none."""
     config: dict[str, Any]
     environment: dict[str, Any]
     metrics: list[dict[str, Any]]
     scores: dict[str, Any] | None
-    """Of scores.json; None without truth."""
     estimate: dict[str, Any] | None
-    """Of estimate-k.json, if the number of categories was found out."""
+    seconds: dict[str, float] = field(default_factory=dict)
 
     def __len__(self) -> int:
+        """Return the number of images."""
         return len(self.files)
 
     @cached_property
     def is_free(self) -> NDArray[np.bool_]:
-        """(n,): not labelled."""
+        """Whether each image is unlabelled, shape (n,)."""
         return np.not_equal(self.status, LABELLED)
 
     @cached_property
     def members(self) -> list[NDArray[np.int64]]:
-        """Of each category, the lines of all its images, labelled ones too."""
+        """Row numbers of the images of each category, including labelled ones; length K."""
         order = np.argsort(self.category, kind="stable")
         ends = np.cumsum(np.bincount(self.category, minlength=len(self.categories)))
         return np.split(order, ends[:-1])
 
     @cached_property
     def shown(self) -> list[int]:
-        """Categories that hold an image: new ones first, then known ones, the largest first."""
+        """Categories that contain images: new ones first, then known ones, each sorted by decreasing size."""
         used = [k for k, lines in enumerate(self.members) if len(lines)]
         return sorted(
             used,
@@ -74,58 +108,136 @@ class Story:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What `discover` was asked to do, in groups."""
+        """Settings of `discover`, in groups."""
         found = self.config.get("config")
         return found if isinstance(found, dict) else {}
 
 
-def read_story(run: Run) -> Story:
-    """Everything of a finished run; RunError if it is not finished, or if its parts do not belong together."""
-    config = run.config()
-    lines = read_assignments(run)
-    categories = _read_categories(run)
+def contents_of(
+    run: Run,
+    *,
+    assignments: Sequence[Assignment],
+    categories: Sequence[Category],
+    features: NDArray[np.floating[Any]] | None = None,
+    scores: dict[str, Any] | None = None,
+    seconds: Mapping[str, float] | None = None,
+) -> RunContents:
+    """Contents of a run whose results are in memory, without reading assignments.csv, features.npy or scores.json.
+
+    Configuration, environment, metrics per epoch and the estimated number of categories come from the run folder: they
+    are small, and a resumed run has the metrics of its earlier epochs only there.
+
+    Parameters
+    ----------
+    run : Run
+        The run folder. config.json must exist.
+    assignments : sequence of Assignment, length n
+        One entry per image.
+    categories : sequence of Category, length K
+        All categories; every category that `assignments` names is among them.
+    features : ndarray of float, shape (n, d), default=None
+        Features of the images, in the order of `assignments`. Stored in half precision, as in features.npy. Ignored
+        if the number of rows is not n.
+    scores : dict, default=None
+        `Evaluation.to_dict()`, as written to scores.json. Default: no true classes are known.
+    seconds : mapping of str to float, default=None
+        Duration of each stage of the run.
+
+    Returns
+    -------
+    RunContents
+
+    Raises
+    ------
+    RunError
+        If an assignment names an unknown category or status.
+    """
+    n = len(assignments)
     number = {category.name: k for k, category in enumerate(categories)}
     try:
-        category = np.fromiter((number[line.category] for line in lines), np.int32, len(lines))
-        second = np.fromiter((number[line.second] for line in lines), np.int32, len(lines))
-        status = np.fromiter((STATUSES.index(line.status) for line in lines), np.uint8, len(lines))
+        category = np.fromiter((number[row.category] for row in assignments), np.int32, n)
+        second = np.fromiter((number[row.second] for row in assignments), np.int32, n)
+        status = np.fromiter((STATUSES.index(row.status) for row in assignments), np.uint8, n)
     except (KeyError, ValueError) as error:
         raise RunError(
-            f"{run.assignments_file} speaks of {error}, which {run.categories_file.name} does not have.",
-            fix="The two files must be of the same run; run discover again.",
+            f"{run.assignments_file} names {error}, which is not in {run.categories_file.name}.",
+            fix="Both files must come from the same run. Run discover again.",
+            code="assignments-mismatch",
+            file=run.assignments_file,
         ) from None
-    confidence = np.nan_to_num(np.fromiter((line.confidence for line in lines), np.float32, len(lines)))
-    second_confidence = np.nan_to_num(np.fromiter((line.second_confidence for line in lines), np.float32, len(lines)))
-    features = run.features()
-    return Story(
+    return RunContents(
         run=run,
-        files=[line.file for line in lines],
-        categories=categories,
+        files=[row.file for row in assignments],
+        categories=list(categories),
         category=category,
         second=second,
         status=status,
-        confidence=confidence.clip(0, 1),
-        second_confidence=second_confidence.clip(0, 1),
-        features=features if features is not None and len(features) == len(lines) else None,
-        config=config,
-        environment=_read(run, "environment_file") or {},
+        confidence=_probabilities([row.confidence for row in assignments]),
+        second_confidence=_probabilities([row.second_confidence for row in assignments]),
+        features=_half(features) if features is not None and len(features) == n else None,
+        config=run.config(),
+        environment=_read_if_present(run, run.environment_file) or {},
         metrics=[row for row in run.metrics() if isinstance(row, dict)],
-        scores=_read(run, "scores_file"),
-        estimate=_read(run, "estimate_file"),
+        scores=scores,
+        estimate=_read_if_present(run, run.estimate_file),
+        seconds=dict(seconds or {}),
     )
+
+
+def read_contents(run: Run) -> RunContents:
+    """Contents of a finished run, from its folder.
+
+    Parameters
+    ----------
+    run : Run
+        A finished run.
+
+    Returns
+    -------
+    RunContents
+
+    Raises
+    ------
+    RunError
+        If the run is not finished, or its files are damaged or do not belong together.
+    """
+    return contents_of(
+        run,
+        assignments=read_assignments(run),
+        categories=_read_categories(run),
+        features=run.features(),
+        scores=_read_if_present(run, run.scores_file),
+    )
+
+
+def _probabilities(values: list[float]) -> NDArray[np.float32]:
+    """Values between 0 and 1; NaN becomes 0. Shape (n,)."""
+    clean: NDArray[np.float32] = np.nan_to_num(np.array(values, dtype=np.float32)).clip(0, 1)
+    return clean
+
+
+def _half(features: NDArray[np.floating[Any]]) -> NDArray[np.float16]:
+    """Features in half precision; an array that has it already (on disk) is not copied."""
+    if features.dtype == np.float16:
+        return features  # type: ignore[return-value]
+    return np.clip(features, -LARGEST_HALF, LARGEST_HALF).astype(np.float16)
 
 
 def _read_categories(run: Run) -> list[Category]:
     try:
         found = [Category(**row) for row in run.read_json(run.categories_file)["categories"]]
-        if all(isinstance(c.name, str) and c.n_images >= 0 and 0 <= c.mean_confidence <= 1.01 for c in found):
-            return found
+        valid = all(isinstance(c.name, str) and c.n_images >= 0 and 0 <= c.mean_confidence <= 1.01 for c in found)
     except (KeyError, TypeError) as error:
-        raise RunError(f"{run.categories_file} cannot be read ({error}).") from None
-    raise RunError(f"{run.categories_file} holds values that no run writes.")
+        raise RunError(
+            f"{run.categories_file} cannot be read ({error}).", code="categories-unreadable", file=run.categories_file
+        ) from None
+    if not valid:
+        raise RunError(
+            f"{run.categories_file} contains invalid values.", code="categories-invalid", file=run.categories_file
+        )
+    return found
 
 
-def _read(run: Run, name: str) -> dict[str, Any] | None:
-    """A file that a run may lack."""
-    path = getattr(run, name)
+def _read_if_present(run: Run, path: Path) -> dict[str, Any] | None:
+    """Content of a JSON file that a run may lack."""
     return run.read_json(path) if path.exists() else None

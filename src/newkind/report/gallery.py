@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from newkind.report.contents import Story
+from newkind.report.contents import RunContents
 from newkind.report.images import Pictures
 
 __all__ = ["Amounts", "Chapter", "Neighbour", "amounts_for", "centres_of", "chapters_of", "typicality"]
@@ -81,22 +81,22 @@ class Chapter:
         return self.typical + self.borderline + self.labelled
 
 
-def chapters_of(story: Story, pictures: Pictures, amounts: Amounts) -> list[Chapter]:
+def chapters_of(contents: RunContents, pictures: Pictures, amounts: Amounts) -> list[Chapter]:
     """In the order in which they are shown."""
     centres, spread = None, None
-    if story.features is not None:
-        centres, mean = centres_of(story.features, story.category, len(story.categories))
-        spread = typicality(story.features, story.category, centres, mean)
-    hesitating = _hesitation(story)
-    matched = _matched_classes(story)
+    if contents.features is not None:
+        centres, mean = centres_of(contents.features, contents.category, len(contents.categories))
+        spread = typicality(contents.features, contents.category, centres, mean)
+    hesitating = _hesitation(contents)
+    matched = _matched_classes(contents)
     return [
-        _chapter(story, pictures, k, amounts, centres=centres, spread=spread, hesitating=hesitating, matched=matched)
-        for k in story.shown
+        _chapter(contents, pictures, k, amounts, centres=centres, spread=spread, hesitating=hesitating, matched=matched)
+        for k in contents.shown
     ]
 
 
 def _chapter(
-    story: Story,
+    contents: RunContents,
     pictures: Pictures,
     k: int,
     amounts: Amounts,
@@ -106,18 +106,18 @@ def _chapter(
     hesitating: dict[tuple[int, int], int],
     matched: dict[int, str],
 ) -> Chapter:
-    lines = story.members[k]
-    free, given = lines[story.is_free[lines]], lines[~story.is_free[lines]]
-    confidence = story.confidence[free]
+    lines = contents.members[k]
+    free, given = lines[contents.is_free[lines]], lines[~contents.is_free[lines]]
+    confidence = contents.confidence[free]
     # Nearest to the centre among its surer half; without features, the surest.
     surer = confidence >= (np.median(confidence) if free.size else 0.0)
     fit = confidence if spread is None else spread[free] + 3.0 * surer
     order = free[np.lexsort((free, -fit))]
     typical = order[: amounts.typical]
     rest = np.setdiff1d(free, typical)
-    borderline = rest[np.lexsort((rest, story.confidence[rest]))][: amounts.borderline]
+    borderline = rest[np.lexsort((rest, contents.confidence[rest]))][: amounts.borderline]
     examples = given if spread is None else given[np.lexsort((given, -spread[given]))]
-    known, new = _neighbours(story, k, centres, hesitating, amounts.neighbours)
+    known, new = _neighbours(contents, k, centres, hesitating, amounts.neighbours)
     return Chapter(
         number=k,
         n_sorted=len(free),
@@ -130,7 +130,7 @@ def _chapter(
         known_neighbours=known,
         new_neighbours=new,
         mixture=_mixture(pictures, free),
-        matched=matched.get(story.categories[k].prototype),
+        matched=matched.get(contents.categories[k].prototype),
     )
 
 
@@ -171,26 +171,30 @@ def _unit(rows: NDArray[np.floating]) -> NDArray[np.float32]:
     return unit
 
 
-def _hesitation(story: Story) -> dict[tuple[int, int], int]:
+def _hesitation(contents: RunContents) -> dict[tuple[int, int], int]:
     """(a, b), a < b: unlabelled images in one with the other as second guess, where that guess has a tenth at least."""
-    lines = story.is_free & (story.second_confidence >= 0.1) & (story.second != story.category)
-    pairs = np.stack([story.category[lines], story.second[lines]], axis=1)
+    lines = contents.is_free & (contents.second_confidence >= 0.1) & (contents.second != contents.category)
+    pairs = np.stack([contents.category[lines], contents.second[lines]], axis=1)
     pairs.sort(axis=1)
     found, counts = np.unique(pairs, axis=0, return_counts=True)
     return {(int(a), int(b)): int(n) for (a, b), n in zip(found, counts, strict=True)}
 
 
 def _neighbours(
-    story: Story, k: int, centres: NDArray[np.float32] | None, hesitating: dict[tuple[int, int], int], most: int
+    contents: RunContents,
+    k: int,
+    centres: NDArray[np.float32] | None,
+    hesitating: dict[tuple[int, int], int],
+    most: int,
 ) -> tuple[tuple[Neighbour, ...], tuple[Neighbour, ...]]:
     """The nearest known categories and the nearest new ones."""
-    hesitation = np.array([hesitating.get((min(j, k), max(j, k)), 0) for j in story.shown])
-    similarity = None if centres is None else (centres @ centres[k])[story.shown]
+    hesitation = np.array([hesitating.get((min(j, k), max(j, k)), 0) for j in contents.shown])
+    similarity = None if centres is None else (centres @ centres[k])[contents.shown]
     order = np.argsort(-(hesitation if similarity is None else similarity), kind="stable")
     sides: dict[str, list[Neighbour]] = {"known": [], "new": []}
     for i in order.tolist():
-        j = story.shown[i]
-        side = sides.get(story.categories[j].status, [])
+        j = contents.shown[i]
+        side = sides.get(contents.categories[j].status, [])
         if j != k and len(side) < most and (similarity is not None or hesitation[i]):
             near = None if similarity is None else round(float(similarity[i]), 3)
             side.append(Neighbour(number=j, n_hesitating=int(hesitation[i]), similarity=near))
@@ -206,9 +210,9 @@ def _mixture(pictures: Pictures, lines: NDArray[np.int64]) -> tuple[tuple[str, i
     return tuple((pictures.class_names[int(c)], int(counts[c])) for c in order if counts[c])
 
 
-def _matched_classes(story: Story) -> dict[int, str]:
+def _matched_classes(contents: RunContents) -> dict[int, str]:
     """Prototype -> the true class that it was matched to; empty without truth."""
-    rows = (story.scores or {}).get("classes")
+    rows = (contents.scores or {}).get("classes")
     if not isinstance(rows, list):
         return {}
     return {

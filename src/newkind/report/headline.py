@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from newkind.report.contents import KNOWN, NEW, Story
+from newkind.report.contents import KNOWN, NEW, RunContents
 from newkind.report.images import benchmark_of
 from newkind.report.questionable import n_between
 
@@ -52,28 +52,28 @@ class Headline:
         return self.n_into_known + self.n_into_new
 
 
-def headline_of(story: Story) -> Headline:
+def headline_of(contents: RunContents) -> Headline:
     """All of it from the run folder alone."""
-    free = story.confidence[story.is_free]
-    used = np.unique(story.category[story.is_free])
+    free = contents.confidence[contents.is_free]
+    used = np.unique(contents.category[contents.is_free])
     new = sorted(
-        (c for c in story.categories if c.status == "new" and c.n_images > 0), key=lambda c: (-c.n_images, c.name)
+        (c for c in contents.categories if c.status == "new" and c.n_images > 0), key=lambda c: (-c.n_images, c.name)
     )
     return Headline(
-        n_images=len(story),
-        n_labelled=int((~story.is_free).sum()),
-        n_into_known=int((story.status == KNOWN).sum()),
-        n_into_new=int((story.status == NEW).sum()),
-        n_known=sum(c.status == "known" for c in story.categories),
+        n_images=len(contents),
+        n_labelled=int((~contents.is_free).sum()),
+        n_into_known=int((contents.status == KNOWN).sum()),
+        n_into_new=int((contents.status == NEW).sum()),
+        n_known=sum(c.status == "known" for c in contents.categories),
         n_new=len(new),
-        n_prototypes=len(story.categories),
+        n_prototypes=len(contents.categories),
         n_active=len(used),
         confidence=float(free.mean()) if free.size else 0.0,
         median=float(np.median(free)) if free.size else 0.0,
         sure=float((free >= SURE).mean()) if free.size else 0.0,
-        n_doubtful=n_between(story),
-        accuracy=_accuracy(story.scores),
-        protocol=_protocol(story),
+        n_doubtful=n_between(contents),
+        accuracy=_accuracy(contents.scores),
+        protocol=_protocol(contents),
         largest=tuple((c.name, c.n_images, c.mean_confidence) for c in new),
     )
 
@@ -93,9 +93,9 @@ def share(value: object, *, least: float = 0.0) -> float | None:
     return float(value) if least <= value <= 1 else None
 
 
-def _protocol(story: Story) -> str:
+def _protocol(contents: RunContents) -> str:
     """How accuracy is measured, by the name under which it was published."""
-    found = benchmark_of(str(story.config.get("data") or ""))
+    found = benchmark_of(str(contents.config.get("data") or ""))
     split = f" on the published split of {found[0]}" if found else ""
     return (
         f"The protocol of generalized category discovery (Vaze et al., CVPR 2022){split}: one optimal matching of "

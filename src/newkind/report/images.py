@@ -17,7 +17,7 @@ from newkind.data.inspection import look_at
 from newkind.data.names import Names
 from newkind.data.open_data import open_data
 from newkind.errors import DataError, NewkindError
-from newkind.report.contents import Story
+from newkind.report.contents import RunContents
 
 __all__ = ["Pictures", "benchmark_of", "find_pictures"]
 
@@ -27,7 +27,7 @@ MANY_LOOKS = 1000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pictures:
-    """The images of a story's n lines."""
+    """The images of a contents's n lines."""
 
     images: Images | None
     """None if there is nothing to look at."""
@@ -46,21 +46,21 @@ class Pictures:
     """Where they were looked for: for whoever makes the report, not for whoever gets it."""
 
 
-def find_pictures(story: Story, *, collection: Collection | None = None, data: Path | None = None) -> Pictures:
+def find_pictures(contents: RunContents, *, collection: Collection | None = None, data: Path | None = None) -> Pictures:
     """From `collection`, from `data` (a folder, if the images have moved), or from where the run had them."""
     if collection is not None:
-        return _from_collection(story, collection)
+        return _from_collection(contents, collection)
     if data is not None and not os.path.lexists(os.path.expanduser(data)):
         raise DataError(f"{data} does not exist.", fix="--data is the folder that holds the images now.")
     best: Pictures | None = None
-    for found in _candidates(story, data):
-        pictures = _from_collection(story, found)
+    for found in _candidates(contents, data):
+        pictures = _from_collection(contents, found)
         if best is None or (pictures.place >= 0).sum() > (best.place >= 0).sum():
             best = pictures
         if (best.place >= 0).all():
             break
-    root = data or story.config.get("root")
-    place = np.full(len(story), -1, dtype=np.int64)
+    root = data or contents.config.get("root")
+    place = np.full(len(contents), -1, dtype=np.int64)
     missing = Pictures(
         images=None,
         place=place,
@@ -75,7 +75,7 @@ def find_pictures(story: Story, *, collection: Collection | None = None, data: P
         if best.images is None or _any_there(best):
             return best
         best = None
-    files = _bare_files(story, Path(root)) if root else None
+    files = _bare_files(contents, Path(root)) if root else None
     return files if files is not None and _any_there(files) else missing
 
 
@@ -85,9 +85,9 @@ def benchmark_of(origin: str) -> tuple[str, str] | None:
     return (found[1], found[2]) if found and found[1] in BENCHMARKS else None
 
 
-def _candidates(story: Story, data: Path | None) -> Iterator[Collection]:
+def _candidates(contents: RunContents, data: Path | None) -> Iterator[Collection]:
     """Collections that may be the run's own, read anew; one that cannot be read is passed over."""
-    origin = str(story.config.get("data") or "")
+    origin = str(contents.config.get("data") or "")
     benchmark = benchmark_of(origin)
     try:
         if benchmark is not None:
@@ -100,10 +100,10 @@ def _candidates(story: Story, data: Path | None) -> Iterator[Collection]:
         return
 
 
-def _from_collection(story: Story, collection: Collection) -> Pictures:
+def _from_collection(contents: RunContents, collection: Collection) -> Pictures:
     catalog, truth = collection.catalog, collection.truth
     number = {name: i for i, name in enumerate(catalog.items.names)}
-    place = np.fromiter((number.get(file, -1) for file in story.files), np.int64, len(story))
+    place = np.fromiter((number.get(file, -1) for file in contents.files), np.int64, len(contents))
     images = None if isinstance(catalog.items, Features) else catalog.items
     return Pictures(
         images=images,
@@ -129,11 +129,11 @@ def _unused(images: Images | None, place: NDArray[np.int64]) -> tuple[Skipped, .
     return tuple(Skipped(name, reason) for name, reason in looks if reason)
 
 
-def _bare_files(story: Story, root: Path) -> Pictures:
+def _bare_files(contents: RunContents, root: Path) -> Pictures:
     """The run's files below `root`, with no list of them but the run's own."""
     return Pictures(
-        images=FileImages(root, Names(story.files)),
-        place=np.arange(len(story), dtype=np.int64),
+        images=FileImages(root, Names(contents.files)),
+        place=np.arange(len(contents), dtype=np.int64),
         truth=None,
         class_names=(),
         n_old=0,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from newkind import __version__
 from newkind.data.names import printable
-from newkind.report.contents import STATUSES, Story
+from newkind.report.contents import STATUSES, RunContents
 from newkind.report.map import Atlas
 from newkind.report.thumbnails import Sheets
 
@@ -60,11 +60,11 @@ class Album:
         return self._left.pop(line, "")
 
 
-def anchors_of(story: Story) -> list[str]:
+def anchors_of(contents: RunContents) -> list[str]:
     """(K,): the name by which a category's section can be linked to; readable, plain ASCII, unique."""
     taken: set[str] = set()
     found = []
-    for k, category in enumerate(story.categories):
+    for k, category in enumerate(contents.categories):
         slug = re.sub(r"[^a-z0-9]+", "-", category.name.lower()).strip("-")[:40]
         anchor = f"c-{slug}" if slug else f"c-{k}"
         while anchor in taken:
@@ -74,26 +74,26 @@ def anchors_of(story: Story) -> list[str]:
     return found
 
 
-def map_data(story: Story, atlas: Atlas, sheets: Sheets, anchors: list[str]) -> dict[str, Any]:
+def map_data(contents: RunContents, atlas: Atlas, sheets: Sheets, anchors: list[str]) -> dict[str, Any]:
     """For the map's script: arrays as base64, little-endian."""
     lines = atlas.lines
-    names = [printable(story.files[int(i)]) for i in lines]
+    names = [printable(contents.files[int(i)]) for i in lines]
     prefix = _common_folder(names)
     slots = np.array([sheets.slots.get(int(i), -1) for i in lines], dtype="<i4")
     return {
         "n": len(lines),
         "points": _base64((atlas.points * 65535).round().astype("<u2")),
         "lines": _base64(lines.astype("<i4")),
-        "category": _base64(story.category[lines].astype("<u2" if len(story.categories) < 65536 else "<u4")),
-        "wide": len(story.categories) >= 65536,
-        "status": _base64(story.status[lines]),
-        "sure": _base64((100 * story.confidence[lines]).round().astype(np.uint8)),
+        "category": _base64(contents.category[lines].astype("<u2" if len(contents.categories) < 65536 else "<u4")),
+        "wide": len(contents.categories) >= 65536,
+        "status": _base64(contents.status[lines]),
+        "sure": _base64((100 * contents.confidence[lines]).round().astype(np.uint8)),
         "slots": _base64(slots),
         "prefix": prefix,
         "names": [name[len(prefix) :] for name in names],
         "categories": [
             {"name": printable(category.name), "new": category.status == "new", "anchor": anchor}
-            for category, anchor in zip(story.categories, anchors, strict=True)
+            for category, anchor in zip(contents.categories, anchors, strict=True)
         ],
         "statuses": STATUSES,
         "sheets": sheets.uris,
@@ -102,7 +102,7 @@ def map_data(story: Story, atlas: Atlas, sheets: Sheets, anchors: list[str]) -> 
     }
 
 
-def render(story: Story, album: Album, anchors: list[str], **parts: Any) -> str:
+def render(contents: RunContents, album: Album, anchors: list[str], **parts: Any) -> str:
     """The whole page. `parts` are what the templates speak of."""
     # Autoescape is on for every template, whatever its name.
     environment = Environment(
@@ -121,23 +121,23 @@ def render(story: Story, album: Album, anchors: list[str], **parts: Any) -> str:
     }
 
     def caption(line: int) -> Caption:
-        first, second = story.categories[story.category[line]], story.categories[story.second[line]]
+        first, second = contents.categories[contents.category[line]], contents.categories[contents.second[line]]
         return Caption(
             line,
-            printable(story.files[line]),
+            printable(contents.files[line]),
             printable(first.name),
-            anchors[story.category[line]],
-            STATUSES[story.status[line]],
-            float(story.confidence[line]),
+            anchors[contents.category[line]],
+            STATUSES[contents.status[line]],
+            float(contents.confidence[line]),
             printable(second.name),
-            anchors[story.second[line]],
-            float(story.second_confidence[line]),
+            anchors[contents.second[line]],
+            float(contents.second_confidence[line]),
         )
 
     style = (TEMPLATES / "style.css").read_text(encoding="utf-8")
     script = "\n".join((TEMPLATES / name).read_text(encoding="utf-8") for name in SCRIPTS)
     return environment.get_template("page.html").render(
-        story=story,
+        contents=contents,
         album=album,
         anchors=anchors,
         caption=caption,

@@ -10,7 +10,7 @@ from newkind.data.benchmarks import BENCHMARKS
 from newkind.data.names import printable
 from newkind.progress import duration
 from newkind.report.charts import Panel, line_panel
-from newkind.report.contents import Story
+from newkind.report.contents import RunContents
 from newkind.report.images import benchmark_of
 
 __all__ = ["Facts", "curves_of", "data_of", "estimate_panel", "facts_of", "flatten", "title_of"]
@@ -51,9 +51,9 @@ def curves_of(metrics: list[dict[str, Any]]) -> list[Panel]:
     return [panel for panel in panels if panel is not None]
 
 
-def estimate_panel(story: Story) -> Panel | None:
+def estimate_panel(contents: RunContents) -> Panel | None:
     """The curve behind the number of categories, if it was found out."""
-    found = story.estimate or {}
+    found = contents.estimate or {}
     curve = found.get("curve")
     if not isinstance(curve, list):
         return None
@@ -69,44 +69,44 @@ def estimate_panel(story: Story) -> Panel | None:
     )
 
 
-def facts_of(story: Story, *, seconds: dict[str, float] | None = None) -> Facts:
+def facts_of(contents: RunContents) -> Facts:
     """All that is known of how it came about, nothing interpreted."""
-    settings = dict(story.settings)
+    settings = dict(contents.settings)
     groups = {
         "Method": settings.pop("method", {}),
         "Training": settings.pop("training", {}),
         "Backbone and views": settings.pop("trunk", {}),
     }
-    spent = dict(seconds or {})
-    lengths = [row["seconds"] for row in story.metrics if isinstance(row.get("seconds"), int | float)]
+    spent = dict(contents.seconds)
+    lengths = [row["seconds"] for row in contents.metrics if isinstance(row.get("seconds"), int | float)]
     if lengths:
         spent.setdefault("training", float(sum(lengths)))
     run = {
-        "data": data_of(story),
-        "images": len(story),
+        "data": data_of(contents),
+        "images": len(contents),
         **settings,
         **{f"time: {name}": duration(value) for name, value in spent.items()},
-        "epochs done": len(story.metrics) or None,
-        "fingerprint": story.config.get("fingerprint"),
+        "epochs done": len(contents.metrics) or None,
+        "fingerprint": contents.config.get("fingerprint"),
     }
     return [
         (title, rows)
-        for title, values in (("Run", run), ("Machine, versions, weights", story.environment), *groups.items())
+        for title, values in (("Run", run), ("Machine, versions, weights", contents.environment), *groups.items())
         if (rows := flatten(values))
     ]
 
 
-def title_of(story: Story) -> str:
+def title_of(contents: RunContents) -> str:
     """The data's name, as a person would say it."""
-    root, origin = story.config.get("root"), str(story.config.get("data") or "")
+    root, origin = contents.config.get("root"), str(contents.config.get("data") or "")
     if found := benchmark_of(origin):
         return BENCHMARKS[found[0]].title
     return PurePath(str(root) if root else origin).name or origin or "Newkind"
 
 
-def data_of(story: Story) -> str:
+def data_of(contents: RunContents) -> str:
     """What was sorted, without where it lay."""
-    origin = str(story.config.get("data") or "")
+    origin = str(contents.config.get("data") or "")
     if found := benchmark_of(origin):
         return f"{BENCHMARKS[found[0]].title} ({found[0]})"
     path = PurePath(origin)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from newkind.data.catalog import ArrayImages, FileImages
 from newkind.errors import BrokenImage
-from newkind.report.contents import Story
+from newkind.report.contents import RunContents
 from newkind.report.images import Pictures
 
 __all__ = ["Copies", "find_copies", "lines_between", "mislabelled_lines", "n_between"]
@@ -35,27 +35,27 @@ class Copies:
     """The same picture lies in two categories."""
 
 
-def lines_between(story: Story) -> NDArray[np.int64]:
+def lines_between(contents: RunContents) -> NDArray[np.int64]:
     """Unlabelled images between two categories, the most undecided first."""
-    lines = np.flatnonzero(story.is_free & (story.second_confidence >= BETWEEN))
-    return lines[np.lexsort((lines, story.confidence[lines], -story.second_confidence[lines]))]
+    lines = np.flatnonzero(contents.is_free & (contents.second_confidence >= BETWEEN))
+    return lines[np.lexsort((lines, contents.confidence[lines], -contents.second_confidence[lines]))]
 
 
-def n_between(story: Story) -> int:
-    return int((story.is_free & (story.second_confidence >= BETWEEN)).sum())
+def n_between(contents: RunContents) -> int:
+    return int((contents.is_free & (contents.second_confidence >= BETWEEN)).sum())
 
 
-def mislabelled_lines(story: Story) -> NDArray[np.int64]:
+def mislabelled_lines(contents: RunContents) -> NDArray[np.int64]:
     """Labelled images that the model confidently sorts elsewhere, the most confident first.
 
     For these, `second` holds the model's own choice, and the confidence is that in the label that was given.
     """
-    doubted = ~story.is_free & (story.second_confidence > np.maximum(story.confidence, CONFIDENT))
-    lines = np.flatnonzero(doubted & (story.second != story.category))
-    return lines[np.lexsort((lines, story.confidence[lines] - story.second_confidence[lines]))]
+    doubted = ~contents.is_free & (contents.second_confidence > np.maximum(contents.confidence, CONFIDENT))
+    lines = np.flatnonzero(doubted & (contents.second != contents.category))
+    return lines[np.lexsort((lines, contents.confidence[lines] - contents.second_confidence[lines]))]
 
 
-def find_copies(story: Story, pictures: Pictures) -> list[Copies]:
+def find_copies(contents: RunContents, pictures: Pictures) -> list[Copies]:
     """Groups of equal images, those with a conflict first. Files are compared by size, and only then read."""
     images = pictures.images
     lines = np.flatnonzero(pictures.place >= 0)
@@ -69,16 +69,16 @@ def find_copies(story: Story, pictures: Pictures) -> list[Copies]:
         equal = _groups((int(i), _digest(images, pictures, int(i))) for i in lines)
     else:
         return []
-    found = [_copies(story, group) for group in equal]
+    found = [_copies(contents, group) for group in equal]
     return sorted(found, key=lambda c: (not c.labels_differ, not c.categories_differ, c.lines))
 
 
-def _copies(story: Story, group: list[int]) -> Copies:
-    labelled = {int(story.category[i]) for i in group if not story.is_free[i]}
+def _copies(contents: RunContents, group: list[int]) -> Copies:
+    labelled = {int(contents.category[i]) for i in group if not contents.is_free[i]}
     return Copies(
         lines=tuple(group),
         labels_differ=len(labelled) > 1,
-        categories_differ=len({int(story.category[i]) for i in group}) > 1,
+        categories_differ=len({int(contents.category[i]) for i in group}) > 1,
     )
 
 

@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from newkind.data.names import printable
-from newkind.report.contents import read_story
+from newkind.report.contents import RunContents, read_contents
 from newkind.report.headline import SURE, Headline, headline_of
 from newkind.runs.run import Run
 
@@ -16,9 +16,19 @@ MANY = 8
 BAR = 16
 
 
-def summary_of(run: Run) -> Table:
-    """The table of a finished run, from its folder alone."""
-    return summary_table(headline_of(read_story(run)))
+def summary_of(run: Run | RunContents) -> Table:
+    """Table of the main numbers of a finished run.
+
+    Parameters
+    ----------
+    run : Run or RunContents
+        A finished run, or its contents if they are in memory.
+
+    Returns
+    -------
+    rich.table.Table
+    """
+    return summary_table(headline_of(run if isinstance(run, RunContents) else read_contents(run)))
 
 
 def summary_table(headline: Headline, *, blocks: str = "█▏") -> Table:

@@ -17,7 +17,7 @@ from newkind.progress import duration, progress_bar
 from newkind.report.accuracy import verdict_of
 from newkind.report.charts import bars
 from newkind.report.comparison import Comparison, compare_runs
-from newkind.report.contents import Story, read_story
+from newkind.report.contents import RunContents, read_contents
 from newkind.report.gallery import Chapter, amounts_for, chapters_of
 from newkind.report.headline import SURE, headline_of
 from newkind.report.images import Pictures, find_pictures
@@ -46,22 +46,45 @@ def write_report(
     data: Path | None = None,
     out: Path | None = None,
     compare: Run | None = None,
-    seconds: dict[str, float] | None = None,
-    progress: bool = False,
+    contents: RunContents | None = None,
 ) -> Path:
-    """Writes report.html into the run (or `out`), replacing only a report; gives its path.
+    """Write the report of a finished run as one HTML file.
 
-    `collection`: the run's own, if it is at hand; otherwise its images are looked for in `data`, or where they were.
-    `seconds`: how long the parts of the run took, if that is known.
+    Parameters
+    ----------
+    run : Run
+        A finished run.
+    collection : Collection, default=None
+        Data of the run, if it is open already. Default: opened again from `data` or from where the run found it.
+    data : Path, default=None
+        Folder that contains the images now, if they were moved.
+    out : Path, default=None
+        File to write. Default: report.html in the run folder. An existing file is replaced only if it is a report.
+    compare : Run, default=None
+        Another finished run to compare with.
+    contents : RunContents, default=None
+        Results of the run, from `contents_of`, if they are in memory. Default: read from the run folder.
+
+    Returns
+    -------
+    Path
+        The file that was written.
+
+    Raises
+    ------
+    RunError
+        If the run is not finished or damaged, or `out` cannot be written or is not a report.
+    DataError
+        If `data` does not exist.
     """
     target = out or run.report_file
     _check_target(target)
-    story = read_story(run)
-    other = None if compare is None else read_story(compare)
-    pictures = find_pictures(story, collection=collection, data=data)
+    contents = contents or read_contents(run)
+    other = None if compare is None else read_contents(compare)
+    pictures = find_pictures(contents, collection=collection, data=data)
     if pictures.note:
         logger.info(f"{pictures.note} Looked in {pictures.missing_from}." if pictures.missing_from else pictures.note)
-    text = _tell(story, pictures, other, seconds=seconds, progress=progress)
+    text = _tell(contents, pictures, other)
     _check_target(target)  # nobody has put something there meanwhile
     run.write_text(target, text)
     return target
@@ -71,12 +94,11 @@ def try_report(
     run: Run,
     *,
     collection: Collection | None = None,
-    seconds: dict[str, float] | None = None,
-    progress: bool = False,
+    contents: RunContents | None = None,
 ) -> Path | None:
     """As `write_report`, for the end of a run that must not be lost: whatever goes wrong becomes a sentence, and None."""
     try:
-        return write_report(run, collection=collection, seconds=seconds, progress=progress)
+        return write_report(run, collection=collection, contents=contents)
     except Exception as error:  # noqa: BLE001 - the run is finished and safe; only its picture is missing
         reason = str(error) or type(error).__name__
         logger.info(
@@ -113,33 +135,30 @@ class _Doubts:
 
 
 def _tell(
-    story: Story,
+    contents: RunContents,
     pictures: Pictures,
-    other: Story | None,
-    *,
-    seconds: dict[str, float] | None,
-    progress: bool,
+    other: RunContents | None,
 ) -> str:
     """All parts of the page, and the page."""
-    chapters = chapters_of(story, pictures, amounts_for(len(story.shown)))
-    doubts = _doubts(story, pictures)
-    comparison = None if other is None else compare_runs(story, other, pictures)
-    atlas = _map(story)
-    album, sheets = _pictures(pictures, _wanted(chapters, doubts, comparison), atlas, progress=progress)
-    anchors = anchors_of(story)
-    sizes = bars([_size_bar(story, c) for c in sorted(chapters, key=lambda c: -c.n_sorted)], width=720, height=120)
+    chapters = chapters_of(contents, pictures, amounts_for(len(contents.shown)))
+    doubts = _doubts(contents, pictures)
+    comparison = None if other is None else compare_runs(contents, other, pictures)
+    atlas = _map(contents)
+    album, sheets = _pictures(pictures, _wanted(chapters, doubts, comparison), atlas)
+    anchors = anchors_of(contents)
+    sizes = bars([_size_bar(contents, c) for c in sorted(chapters, key=lambda c: -c.n_sorted)], width=720, height=120)
     return render(
-        story,
+        contents,
         album,
         anchors,
-        title=title_of(story),
-        headline=headline_of(story),
+        title=title_of(contents),
+        headline=headline_of(contents),
         sure_from=SURE,
         chapters=chapters,
         by_number={chapter.number: chapter for chapter in chapters},
         kinds={
-            "new": {c.number for c in chapters if story.categories[c.number].status == "new"},
-            "known": {c.number for c in chapters if story.categories[c.number].status != "new"},
+            "new": {c.number for c in chapters if contents.categories[c.number].status == "new"},
+            "known": {c.number for c in chapters if contents.categories[c.number].status != "new"},
         },
         sizes=sizes,
         doubts=doubts,
@@ -147,18 +166,18 @@ def _tell(
         n_skipped=len(pictures.skipped),
         pictures_note=pictures.note,
         atlas=atlas,
-        map_data=None if atlas is None else map_data(story, atlas, sheets, anchors),
-        verdict=verdict_of(story, pictures),
-        curves=curves_of(story.metrics),
-        estimate=estimate_panel(story),
-        facts=facts_of(story, seconds=seconds),
+        map_data=None if atlas is None else map_data(contents, atlas, sheets, anchors),
+        verdict=verdict_of(contents, pictures),
+        curves=curves_of(contents.metrics),
+        estimate=estimate_panel(contents),
+        facts=facts_of(contents),
         comparison=comparison,
         written=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
     )
 
 
-def _doubts(story: Story, pictures: Pictures) -> _Doubts:
-    between, mislabelled, copies = lines_between(story), mislabelled_lines(story), find_copies(story, pictures)
+def _doubts(contents: RunContents, pictures: Pictures) -> _Doubts:
+    between, mislabelled, copies = lines_between(contents), mislabelled_lines(contents), find_copies(contents, pictures)
     return _Doubts(
         n_between=len(between),
         between=between[:MANY_DOUBTS].tolist(),
@@ -169,13 +188,13 @@ def _doubts(story: Story, pictures: Pictures) -> _Doubts:
     )
 
 
-def _map(story: Story) -> Atlas | None:
+def _map(contents: RunContents) -> Atlas | None:
     """None for a run that kept no features."""
-    if story.features is None or not len(story):
+    if contents.features is None or not len(contents):
         return None
-    if map_seconds(len(story)) > 3:
-        logger.info(f"Drawing the map of {len(story):,} images (about {duration(map_seconds(len(story)))}).")
-    return lay_out(story.features, story.category)
+    if map_seconds(len(contents)) > 3:
+        logger.info(f"Drawing the map of {len(contents):,} images (about {duration(map_seconds(len(contents)))}).")
+    return lay_out(contents.features, contents.category)
 
 
 def _wanted(chapters: list[Chapter], doubts: _Doubts, comparison: Comparison | None) -> list[int]:
@@ -194,7 +213,7 @@ def _in_turns(rows: Iterable[tuple[int, ...]]) -> list[int]:
     return [line for turn in zip_longest(*rows) for line in turn if line is not None]
 
 
-def _pictures(pictures: Pictures, wanted: list[int], atlas: Atlas | None, *, progress: bool) -> tuple[Album, Sheets]:
+def _pictures(pictures: Pictures, wanted: list[int], atlas: Atlas | None) -> tuple[Album, Sheets]:
     """Thumbnails for what the page shows, and tiny ones for the map's other images."""
     images = pictures.images
     if images is None:
@@ -206,7 +225,7 @@ def _pictures(pictures: Pictures, wanted: list[int], atlas: Atlas | None, *, pro
     there = [line for line in wanted if place(line) >= 0]
     on_map = [line for line in ([] if atlas is None else atlas.lines.tolist()) if place(line) >= 0]
     total = len(there) + min(len(set(on_map) - set(there)), MAX_SHEET_PICTURES)
-    with progress_bar("Pictures", total, show=progress) as advance:
+    with progress_bar("Pictures", total) as advance:
         budget = _picture_bytes(n_points=len(on_map), n_pictures=len(there))
         thumbnails = make_thumbnails(images, there, place, budget=budget, advance=advance)
         others = [line for line in on_map if line not in thumbnails]
@@ -220,6 +239,6 @@ def _picture_bytes(*, n_points: int, n_pictures: int) -> int:
     return max(min(PICTURE_BYTES, PAGE_BYTES - SHEET_BYTES - 60 * n_points - 700 * n_pictures), 1_000_000)
 
 
-def _size_bar(story: Story, chapter: Chapter) -> tuple[float, str, str]:
-    category = story.categories[chapter.number]
+def _size_bar(contents: RunContents, chapter: Chapter) -> tuple[float, str, str]:
+    category = contents.categories[chapter.number]
     return float(chapter.n_sorted), category.status, f"{category.name}: {chapter.n_sorted:,}"
