@@ -13,7 +13,7 @@ from newkind.data.catalog import Images, Skipped
 from newkind.data.names import printable
 from newkind.errors import BrokenImage
 
-__all__ = ["DIGEST_BYTES", "content_digest", "log_skipped", "views_or_skipped"]
+__all__ = ["log_skipped"]
 
 logger = logging.getLogger(__name__)
 DIGEST_BYTES = 16
@@ -21,22 +21,7 @@ N_LOGGED = 5
 
 
 def views_or_skipped(images: Images, index: int, views_of: Callable[[Image.Image], Tensor]) -> Tensor | Skipped:
-    """Decode one image and make views of it.
-
-    Parameters
-    ----------
-    images : Images
-        Source of the image.
-    index : int
-        Number of the image.
-    views_of : callable
-        Function of the decoded image that gives its views.
-
-    Returns
-    -------
-    Tensor or Skipped
-        The views, or the name of the image and the reason why it cannot be decoded.
-    """
+    """Views of one decoded image, or its name and the reason why it cannot be decoded."""
     try:
         return views_of(images.open(index))
     except BrokenImage as error:
@@ -45,20 +30,7 @@ def views_or_skipped(images: Images, index: int, views_of: Callable[[Image.Image
 
 
 def content_digest(images: Images, index: int) -> bytes:
-    """Digest of an image's content.
-
-    Parameters
-    ----------
-    images : Images
-        Source of the image.
-    index : int
-        Number of the image.
-
-    Returns
-    -------
-    bytes of length DIGEST_BYTES
-        Empty if the content cannot be read.
-    """
+    """Digest of an image's content, DIGEST_BYTES long; empty if it cannot be read."""
     try:
         return hashlib.blake2b(images.content(index), digest_size=DIGEST_BYTES).digest()
     except BrokenImage:

@@ -1,14 +1,14 @@
 """The last transformer block and the final norm, computed for the class token only.
 
 With x (N, d) the tokens that enter the block and xhat their LayerNorm without its affine part (gamma, beta),
-the class token's query q_h meets key n as
+the score of the class token's query q_h and the key of token n is
 
     q_h . W_k,h (gamma * xhat_n + beta) + const  =  xhat_n . [gamma * (W_k,h^T q_h)] + const,
 
-and softmax over n does not see what is the same for every token; its context is W_v,h (gamma * sum_n a_n xhat_n + beta).
-So no key or value is formed for the other N - 1 tokens. This is the block itself, not an approximation of it.
-Where a backbone does something to each key that is not linear in it (q/k-norm) or differs by token (rotary
-positions), keys are formed and the values are still folded.
+and softmax over n is invariant to what is the same for every token; the context is W_v,h (gamma * sum_n a_n xhat_n + beta).
+So no key or value is computed for the other N - 1 tokens. This is exact, not an approximation.
+Where a backbone transforms keys in a way that is not linear (q/k-norm) or differs by token (rotary positions), keys are
+computed and only the values are folded.
 """
 
 from __future__ import annotations
@@ -37,12 +37,35 @@ class _Projections(NamedTuple):
 
 
 def normalise_tokens(x: Tensor, eps: float) -> Tensor:
-    """LayerNorm without its affine part: (B, N, d) -> (B, N, d)."""
+    """LayerNorm without its affine part.
+
+    Parameters
+    ----------
+    x : Tensor of shape (B, N, d)
+        Tokens.
+    eps : float
+        Epsilon of the LayerNorm.
+
+    Returns
+    -------
+    Tensor of shape (B, N, d)
+    """
     return F.layer_norm(x, x.shape[-1:], eps=eps)
 
 
 def why_not_foldable(block: nn.Module) -> str:
-    """The reason why this block cannot be folded; empty if it can."""
+    """Reason why a block cannot be folded.
+
+    Parameters
+    ----------
+    block : torch.nn.Module
+        Transformer block of timm.
+
+    Returns
+    -------
+    str
+        Empty if it can be folded.
+    """
     for name in ("norm1", "norm2", "attn", "mlp"):
         if not hasattr(block, name):
             return f"its last block has no '{name}', so it is not a plain pre-norm block"
@@ -60,19 +83,48 @@ def why_not_foldable(block: nn.Module) -> str:
 
 
 class FoldedBlock(nn.Module):
-    """A timm block and the final norm as a function of (xhat, class token). Parameters are the block's own."""
+    """A timm block and the final norm as a function of normalised tokens and the class token.
+
+    Its parameters are those of the block and the norm.
+
+    Parameters
+    ----------
+    block : torch.nn.Module
+        Transformer block of timm.
+    norm : torch.nn.Module
+        Final norm.
+    rope : Tensor, optional
+        Rotary position embedding of the patches.
+
+    Raises
+    ------
+    BackboneError
+        With code `unsupported-backbone` if the block cannot be folded.
+    """
 
     def __init__(self, block: nn.Module, norm: nn.Module, *, rope: Tensor | None = None) -> None:
         super().__init__()
         if reason := why_not_foldable(block):
-            raise BackboneError(f"This backbone cannot be folded: {reason}.")
+            raise BackboneError(f"This backbone cannot be used: {reason}.", code="unsupported-backbone", reason=reason)
         self.block: Any = block
         self.norm = norm
         self.rope: Tensor | None
         self.register_buffer("rope", rope, persistent=False)
 
     def forward(self, xhat: Tensor, cls: Tensor) -> Tensor:
-        """xhat (B, N, d): normalised tokens, the class token first; cls (B, d): the raw class token. -> (B, d)."""
+        """Compute the class feature after the final norm.
+
+        Parameters
+        ----------
+        xhat : Tensor of shape (B, N, d)
+            Normalised tokens; the class token is the first.
+        cls : Tensor of shape (B, d)
+            Class token before the normalisation.
+
+        Returns
+        -------
+        Tensor of shape (B, d)
+        """
         block = self.block
         attended = block.drop_path1(_scaled(block, 1, self._attend(xhat)))
         cls = cls + attended
@@ -80,10 +132,12 @@ class FoldedBlock(nn.Module):
         return self.norm(cls)  # type: ignore[no-any-return]
 
     def _attend(self, xhat: Tensor) -> Tensor:
+        """Output of the attention for the class token, (B, d), from xhat (B, N, d)."""
         attn, gamma, beta = self.block.attn, self.block.norm1.weight, self.block.norm1.bias
         weights, heads = _projections(attn), attn.num_heads
         y0 = gamma * xhat[:, 0] + beta  # (B, d)
-        q = attn.q_norm(F.linear(y0, weights.w_q, weights.b_q).unflatten(-1, (heads, -1)))  # (B, H, d_h)
+        q = F.linear(y0, weights.w_q, weights.b_q)  # (B, attn_dim)
+        q = attn.q_norm(q.view(len(q), heads, q.shape[1] // heads))  # (B, H, d_h)
         if isinstance(attn.k_norm, nn.Identity) and self.rope is None:
             w_k = weights.w_k.view(heads, -1, xhat.shape[-1])  # (H, d_h, d)
             folded = torch.einsum("bhe,hed->bhd", q * attn.scale, w_k) * gamma  # (B, H, d)
@@ -99,9 +153,10 @@ class FoldedBlock(nn.Module):
         return attn.proj_drop(attn.proj(out))  # type: ignore[no-any-return]
 
     def _scores_from_keys(self, xhat: Tensor, q: Tensor, weights: _Projections) -> Tensor:
+        """Attention scores (B, H, N) of queries q (B, H, d_h), from explicit keys."""
         attn, norm = self.block.attn, self.block.norm1
         keys = F.linear(norm.weight * xhat + norm.bias, weights.w_k, weights.b_k)  # (B, N, attn_dim)
-        keys = attn.k_norm(keys.unflatten(-1, (attn.num_heads, -1)).transpose(1, 2))  # (B, H, N, d_h)
+        keys = attn.k_norm(keys.view(*keys.shape[:2], *q.shape[1:]).transpose(1, 2))  # (B, H, N, d_h)
         if self.rope is not None:
             prefix = attn.num_prefix_tokens  # class and register tokens have no position
             rotated = apply_rot_embed_cat(keys[:, :, prefix:], self.rope, half=attn.rotate_half)
@@ -110,6 +165,7 @@ class FoldedBlock(nn.Module):
 
 
 def _projections(attn: Any) -> _Projections:
+    """Weights of query, key and value, whether the attention keeps them fused or apart."""
     if attn.qkv is None:
         q, k, v = attn.q_proj, attn.k_proj, attn.v_proj
         return _Projections(q.weight, k.weight, v.weight, q.bias, k.bias, v.bias)
@@ -120,7 +176,7 @@ def _projections(attn: Any) -> _Projections:
 
 
 def _scaled(block: Any, which: int, branch: Tensor) -> Tensor:
-    """LayerScale, where the block has it (a module in a ViT, a parameter in EVA-style blocks)."""
+    """Branch (B, d) times LayerScale, if the block has it (a module in a ViT, a parameter in EVA-style blocks)."""
     scale: Tensor | None = getattr(block, f"gamma_{which}", None)
     if scale is not None:
         return branch * scale

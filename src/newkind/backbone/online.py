@@ -13,7 +13,7 @@ from PIL import Image
 from torch import Tensor
 
 from newkind.backbone.decoded_views import content_digest, log_skipped, views_or_skipped
-from newkind.backbone.tokens import EVERY_ROW, EvaluationBatch, Tokens
+from newkind.backbone.tokens import EVERY_ROW, Batches, EvaluationBatch, Seed, Tokens
 from newkind.backbone.vit import Trunk
 from newkind.data.catalog import Images, Skipped
 from newkind.data.inspection import look_at
@@ -81,12 +81,7 @@ class OnlineTokens:
         return digest.digest()
 
     def training_batches(
-        self,
-        batches: Iterator[NDArray[np.int64]],
-        *,
-        n_views: int,
-        seed: tuple[int, ...],
-        rows: slice = EVERY_ROW,
+        self, batches: Batches, *, n_views: int, seed: Seed, rows: slice = EVERY_ROW
     ) -> Iterator[Tokens]:
         """New random views of each image of a batch: Tokens of n_views * B views, view by view."""
 
@@ -99,7 +94,7 @@ class OnlineTokens:
             stacked = torch.stack(views, dim=1).flatten(0, 1)  # (n_views * B, 3, S, S)
             yield self.trunk(stacked.to(self.device))
 
-    def evaluation_batches(self, batches: Iterator[NDArray[np.int64]]) -> Iterator[EvaluationBatch]:
+    def evaluation_batches(self, batches: Batches) -> Iterator[EvaluationBatch]:
         """Evaluation view of each image of a batch that can be decoded."""
 
         def view_of(image: Image.Image) -> Tensor:
@@ -136,9 +131,7 @@ class OnlineTokens:
         log_skipped(tuple(self._broken[i] for i in rest if i in self._broken))
 
 
-def _decode_batches(
-    batches: Iterator[NDArray[np.int64]], decode: Callable[[int, int, int], R], rows: slice
-) -> Iterator[list[R]]:
+def _decode_batches(batches: Batches, decode: Callable[[int, int, int], R], rows: slice) -> Iterator[list[R]]:
     """Results of `decode(number of the batch, position in it, image number)` for the `rows` of each batch, from threads."""
     sizes: list[int] = []
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from newkind.backbone.tokens import EVERY_ROW, EvaluationBatch, Tokens
+from newkind.backbone.tokens import EVERY_ROW, Batches, EvaluationBatch, Seed, Tokens
 from newkind.data.catalog import Features, Skipped
 
 __all__ = ["ReadyFeatures"]
@@ -40,17 +40,17 @@ class ReadyFeatures:
 
     def training_batches(
         self,
-        batches: Iterator[NDArray[np.int64]],
+        batches: Batches,
         *,
         n_views: int,
-        seed: tuple[int, ...],  # noqa: ARG002 - nothing is random here
+        seed: Seed,  # noqa: ARG002 - nothing is random here
         rows: slice = EVERY_ROW,
     ) -> Iterator[Tokens]:
         """The features of each batch, `n_views` times; `cls` is the feature."""
         for batch in batches:
             yield self._tokens(np.tile(batch[rows], n_views))
 
-    def evaluation_batches(self, batches: Iterator[NDArray[np.int64]]) -> Iterator[EvaluationBatch]:
+    def evaluation_batches(self, batches: Batches) -> Iterator[EvaluationBatch]:
         """The features of each batch; `cls` is the feature."""
         for batch in batches:
             yield EvaluationBatch(np.arange(len(batch)), self._tokens(batch))

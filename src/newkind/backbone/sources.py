@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 
 from newkind import distributed
+from newkind.backbone.cache_builder import CacheKey, CachePlan, build_cache, plan_cache
 from newkind.backbone.decoded_views import log_skipped
 from newkind.backbone.loader import Backbone
 from newkind.backbone.online import OnlineTokens
 from newkind.backbone.ready import ReadyFeatures
-from newkind.backbone.token_cache import CacheKey, CachePlan, TokenCache, build_cache, plan_cache, seconds_per_view
+from newkind.backbone.token_cache import TokenCache
 from newkind.backbone.tokens import TokenSource
+from newkind.backbone.vit import seconds_per_view
 from newkind.config import BackboneConfig
 from newkind.data.catalog import Collection, Features
 from newkind.data.views import ViewRecipe
@@ -67,7 +69,7 @@ def open_source(
     if backbone is None:
         raise DataError("Images need a backbone.", fix="Load one with `load_backbone`.", code="no-backbone")
     if not online:
-        plan = plan_for(collection, config, backbone)
+        plan = _plan(collection, config, backbone)
         if not online_if_missing or (plan.fits and plan.n_views_todo <= len(items)):
             return _open_cache(collection, config, backbone, plan)
     if online_if_missing:
@@ -88,25 +90,11 @@ def announce_cache(collection: Collection, config: BackboneConfig, backbone: Bac
     backbone : Backbone
         Loaded backbone.
     """
-    _announce(plan_for(collection, config, backbone), config, backbone)
+    _announce(_plan(collection, config, backbone), config, backbone)
 
 
-def plan_for(collection: Collection, config: BackboneConfig, backbone: Backbone) -> CachePlan:
-    """Find which images are in the token cache and which are missing.
-
-    Parameters
-    ----------
-    collection : Collection
-        Images.
-    config : BackboneConfig
-        Configuration of the backbone and the token cache.
-    backbone : Backbone
-        Loaded backbone.
-
-    Returns
-    -------
-    CachePlan
-    """
+def _plan(collection: Collection, config: BackboneConfig, backbone: Backbone) -> CachePlan:
+    """Find which images are in the token cache and which are missing."""
     key = CacheKey(
         backbone=config.name,
         weights_sha256=backbone.sha256,
@@ -127,7 +115,7 @@ def _open_cache(collection: Collection, config: BackboneConfig, backbone: Backbo
         cache = _build(collection, backbone, plan)
     distributed.barrier()
     if cache is None:
-        cache = _build(collection, backbone, plan_for(collection, config, backbone))
+        cache = _build(collection, backbone, _plan(collection, config, backbone))
     log_skipped(cache.skipped)
     return cache
 
@@ -144,12 +132,11 @@ def _announce(plan: CachePlan, config: BackboneConfig, backbone: Backbone) -> No
         logger.warning(
             f"The disk has space for {plan.key.n_views} views per image instead of {config.views}; using those."
         )
-    n_stored = len({digest for digest in plan.digests if digest}) - len(plan.todo)
     if not plan.todo:
-        logger.info(f"Features of all {_counted(n_stored, 'image')} are in the cache ({plan.folder}).")
+        logger.info(f"Features of all {_counted(plan.n_stored, 'image')} are in the cache ({plan.folder}).")
         return
-    if n_stored:
-        logger.info(f"Features of {_counted(n_stored, 'image')} are in the cache already.")
+    if plan.n_stored:
+        logger.info(f"Features of {_counted(plan.n_stored, 'image')} are in the cache already.")
     seconds = plan.n_views_todo * seconds_per_view(backbone.trunk, config.image_size, device=backbone.device)
     logger.info(
         f"{_work(len(plan.todo), plan.n_views_todo, config, backbone, seconds)}, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import torch
@@ -13,9 +13,13 @@ from torch import Tensor
 
 from newkind.data.catalog import Skipped
 
-__all__ = ["EVERY_ROW", "EvaluationBatch", "TokenSource", "Tokens", "join_tokens"]
+__all__ = ["EVERY_ROW", "Batches", "EvaluationBatch", "Seed", "TokenSource", "Tokens", "join_tokens"]
 
 EVERY_ROW = slice(None)
+Batches: TypeAlias = Iterator[NDArray[np.int64]]
+"""Image numbers (B,) of each batch."""
+Seed: TypeAlias = tuple[int, ...]
+"""Seed of a NumPy generator."""
 
 
 @dataclass(frozen=True)
@@ -130,12 +134,7 @@ class TokenSource(Protocol):
         ...
 
     def training_batches(
-        self,
-        batches: Iterator[NDArray[np.int64]],
-        *,
-        n_views: int,
-        seed: tuple[int, ...],
-        rows: slice = EVERY_ROW,
+        self, batches: Batches, *, n_views: int, seed: Seed, rows: slice = EVERY_ROW
     ) -> Iterator[Tokens]:
         """Random views of each image of a batch.
 
@@ -158,7 +157,7 @@ class TokenSource(Protocol):
         """
         ...
 
-    def evaluation_batches(self, batches: Iterator[NDArray[np.int64]]) -> Iterator[EvaluationBatch]:
+    def evaluation_batches(self, batches: Batches) -> Iterator[EvaluationBatch]:
         """Evaluation view of each image of a batch, without the images that cannot be read.
 
         Parameters

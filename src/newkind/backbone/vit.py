@@ -1,7 +1,8 @@
-"""A timm ViT, cut in two: a frozen trunk and the last n blocks that are tuned."""
+"""A timm ViT, split into a frozen trunk and the last n blocks, which are tuned."""
 
 from __future__ import annotations
 
+import time
 from typing import Any, NamedTuple
 
 import timm
@@ -12,40 +13,95 @@ from newkind.backbone.folded import FoldedBlock, normalise_tokens, why_not_folda
 from newkind.backbone.tokens import Tokens, join_tokens
 from newkind.errors import BackboneError
 
-__all__ = ["SplitBackbone", "Trunk", "TunedBlocks", "build_vit", "split"]
-
+__all__ = ["SplitBackbone", "Trunk", "TunedBlocks", "build_vit", "seconds_per_view", "split"]
 
 CPU_CHUNK = 8
-"""Views at a time on a CPU: their activations stay in its caches and malloc keeps the memory, while 64 views at once
-lose a fifth of the speed to page faults (measured, see benchmarks/trunk.py)."""
+"""Views per forward pass on a CPU. Their activations stay in the CPU caches and malloc keeps the memory; 64 views at once lose
+a fifth of the speed to page faults (measured, see benchmarks/trunk.py)."""
 
 
 class SplitBackbone(NamedTuple):
+    """The two parts of a ViT.
+
+    Parameters
+    ----------
+    trunk : Trunk
+        Frozen part.
+    tuned : TunedBlocks
+        Last blocks.
+    """
+
     trunk: Trunk
     tuned: TunedBlocks
 
 
 def build_vit(name: str, *, image_size: int) -> Any:
-    """The named timm ViT with random weights, ready to be loaded and split, for square images of `image_size`."""
+    """Build a timm ViT with random weights, which can be loaded and split.
+
+    Parameters
+    ----------
+    name : str
+        Name of a plain ViT in timm.
+    image_size : int
+        Side of the square images in pixels, a multiple of the patch size.
+
+    Returns
+    -------
+    torch.nn.Module
+        The model in evaluation mode, without a classifier.
+
+    Raises
+    ------
+    BackboneError
+        With code `unknown-backbone`, `image-size` (facts `image_size`, `patch_size` and `fitting`, the nearest sizes that fit)
+        or `unsupported-backbone` (fact `reason`).
+    """
     if not timm.is_model(name):
         close = timm.list_models(f"*{name.split('.')[0].split('_')[0]}*dino*")[:5]
         raise BackboneError(
             f"timm has no model called '{name}'.",
             fix=f"Names look like {', '.join(close) or 'vit_base_patch16_224.dino'}.",
+            code="unknown-backbone",
+            name=name,
         )
     try:
         model = timm.create_model(name, pretrained=False, num_classes=0, img_size=image_size)
     except (TypeError, AssertionError, RuntimeError) as error:
-        raise BackboneError(f"{name} cannot be built for images of {image_size} pixels ({error}).") from None
-    if reason := why_not_splittable(model, image_size):
-        raise BackboneError(
-            f"{name} cannot be used: {reason}.", fix="Choose a plain ViT, such as a DINO or DINOv2 one."
-        )
+        raise _unsupported(name, f"timm cannot build it for images of {image_size} pixels ({error})") from None
+    if reason := _why_not_splittable(model):
+        raise _unsupported(name, reason)
+    _check_image_size(name, image_size, model.patch_embed.patch_size[0])
     return model.eval()
 
 
-def why_not_splittable(model: Any, image_size: int) -> str:
-    """The reason why this model has no frozen trunk and foldable last block; empty if it has."""
+def _unsupported(name: str, reason: str) -> BackboneError:
+    return BackboneError(
+        f"{name} cannot be used: {reason}.",
+        fix="Choose a plain ViT, such as a DINO or DINOv2 model.",
+        code="unsupported-backbone",
+        name=name,
+        reason=reason,
+    )
+
+
+def _check_image_size(name: str, image_size: int, patch_size: int) -> None:
+    """Raise an error that names the nearest multiples of the patch size."""
+    if image_size % patch_size == 0:
+        return
+    below = image_size // patch_size * patch_size
+    fitting = (below, below + patch_size) if below else (patch_size, 2 * patch_size)
+    raise BackboneError(
+        f"`image_size` must be a multiple of {patch_size}, the patch size of {name}, got {image_size}.",
+        fix=f"The nearest sizes that fit are {fitting[0]} and {fitting[1]}.",
+        code="image-size",
+        image_size=image_size,
+        patch_size=patch_size,
+        fitting=fitting,
+    )
+
+
+def _why_not_splittable(model: Any) -> str:
+    """Reason why this model has no frozen trunk and foldable last block; empty if it has."""
     for part in ("patch_embed", "_pos_embed", "blocks", "norm"):
         if not hasattr(model, part):
             return f"it has no '{part}', so it is not a plain vision transformer"
@@ -55,17 +111,36 @@ def why_not_splittable(model: Any, image_size: int) -> str:
         return "it has no final LayerNorm on the class token"
     if getattr(model, "rope_mixed", False):
         return "its rotary positions differ from block to block"
-    patch = model.patch_embed.patch_size[0]
-    if image_size % patch:
-        return f"images of {image_size} pixels cannot be cut into patches of {patch}"
     return why_not_foldable(model.blocks[-1])
 
 
 def split(model: Any, *, n_tuned: int = 1) -> SplitBackbone:
-    """Cuts `model` before its last `n_tuned` blocks (the model itself becomes the trunk and must not be used again)."""
+    """Split a ViT before its last `n_tuned` blocks.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Model from `build_vit`. It becomes the trunk and must not be used afterwards.
+    n_tuned : int, default=1
+        Number of blocks that are tuned.
+
+    Returns
+    -------
+    SplitBackbone
+
+    Raises
+    ------
+    BackboneError
+        With code `tuned-blocks` if the model has no more than `n_tuned` blocks.
+    """
     n_blocks = len(model.blocks)
     if not 1 <= n_tuned < n_blocks:
-        raise BackboneError(f"Between 1 and {n_blocks - 1} of the {n_blocks} blocks can be tuned; got {n_tuned}.")
+        raise BackboneError(
+            f"`tuned_blocks` must be between 1 and {n_blocks - 1} for a backbone of {n_blocks} blocks, got {n_tuned}.",
+            code="tuned-blocks",
+            n_tuned=n_tuned,
+            n_blocks=n_blocks,
+        )
     rope = _rotary_positions(model)
     tuned = TunedBlocks(list(model.blocks[-n_tuned:]), model.norm, dim=model.embed_dim, rope=rope)
     eps = model.blocks[-n_tuned].norm1.eps
@@ -74,6 +149,7 @@ def split(model: Any, *, n_tuned: int = 1) -> SplitBackbone:
 
 
 def _rotary_positions(model: Any) -> Tensor | None:
+    """Rotary position embedding of the patches; None if the model has none."""
     if getattr(model, "rope", None) is None:
         return None
     embedding: Tensor = model.rope.get_embed(shape=model.patch_embed.grid_size).detach()
@@ -81,7 +157,26 @@ def _rotary_positions(model: Any) -> Tensor | None:
 
 
 class Trunk(nn.Module):
-    """The frozen part: normalised images (B, 3, H, W) -> the tokens that enter the first tuned block."""
+    """Frozen part of a ViT: normalised images to the tokens that enter the first tuned block.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        ViT without its tuned blocks.
+    eps : float
+        Epsilon of the first tuned block's LayerNorm.
+    keep_moments : bool
+        Whether tokens carry their moments, which more than one tuned block needs.
+    rope : Tensor, optional
+        Rotary position embedding of the patches.
+
+    Attributes
+    ----------
+    n_tokens : int
+        Number of tokens per view, N.
+    dim : int
+        Dimension of a token, d.
+    """
 
     def __init__(self, model: Any, *, eps: float, keep_moments: bool, rope: Tensor | None) -> None:
         super().__init__()
@@ -95,19 +190,41 @@ class Trunk(nn.Module):
         self.requires_grad_(False).eval()
 
     def train(self, mode: bool = True) -> Trunk:  # noqa: ARG002
-        """A frozen trunk never trains."""
+        """Stay in evaluation mode.
+
+        Parameters
+        ----------
+        mode : bool, default=True
+            Ignored: a frozen trunk is never trained.
+
+        Returns
+        -------
+        Trunk
+            Itself.
+        """
         return super().train(False)
 
     @torch.no_grad()
     def forward(self, images: Tensor) -> Tokens:
-        """images (B, 3, H, W) -> Tokens of B views. A CPU takes them CPU_CHUNK at a time."""
-        size = CPU_CHUNK if images.device.type == "cpu" else len(images)
+        """Compute tokens; a CPU computes `CPU_CHUNK` views at a time.
+
+        Parameters
+        ----------
+        images : Tensor of shape (B, 3, S, S)
+            Normalised views.
+
+        Returns
+        -------
+        Tokens of B views
+        """
+        size = CPU_CHUNK if images.device.type == "cpu" else max(len(images), 1)
         return join_tokens([self._forward(chunk) for chunk in torch.split(images, size)])
 
     def _forward(self, images: Tensor) -> Tokens:
+        """Views (B, 3, S, S) to tokens of B views, in one pass."""
         model = self.model
         x = model._pos_embed(model.patch_embed(images))
-        x = model.norm_pre(x[0] if isinstance(x, tuple) else x)  # EVA-style models give the rotary positions too
+        x = model.norm_pre(x[0] if isinstance(x, tuple) else x)  # EVA-style models return the rotary positions too
         for block in model.blocks:
             x = block(x) if self.rope is None else block(x, rope=self.rope)
         moments = None
@@ -118,9 +235,20 @@ class Trunk(nn.Module):
 
 
 class TunedBlocks(nn.Module):
-    """The last n blocks: the first n - 1 in full, the last one folded to the class token. Tokens -> (B, d).
+    """Last n blocks of a ViT: the first n - 1 in full, the last one folded to the class token.
 
-    The final norm comes with them and stays frozen, as in the published runs.
+    The final norm belongs to them and stays frozen, as in the published runs.
+
+    Parameters
+    ----------
+    blocks : list of torch.nn.Module
+        The blocks, in order.
+    norm : torch.nn.Module
+        Final norm.
+    dim : int
+        Dimension of a token, d.
+    rope : Tensor, optional
+        Rotary position embedding of the patches.
     """
 
     def __init__(self, blocks: list[nn.Module], norm: nn.Module, *, dim: int, rope: Tensor | None) -> None:
@@ -132,10 +260,44 @@ class TunedBlocks(nn.Module):
         self.last.norm.requires_grad_(False)
 
     def forward(self, tokens: Tokens) -> Tensor:
-        """The class feature after the final norm, (B, d)."""
+        """Compute the class feature after the final norm.
+
+        Parameters
+        ----------
+        tokens : Tokens of B views
+            Tokens from the trunk.
+
+        Returns
+        -------
+        Tensor of shape (B, d)
+        """
         if not len(self.full):
             return self.last(tokens.xhat, tokens.cls)  # type: ignore[no-any-return]
         x = tokens.raw()
         for block in self.full:
             x = block(x) if self.last.rope is None else block(x, rope=self.last.rope)
         return self.last(normalise_tokens(x, self.last.block.norm1.eps), x[:, 0])  # type: ignore[no-any-return]
+
+
+def seconds_per_view(trunk: Trunk, image_size: int, *, device: torch.device | str = "cpu") -> float:
+    """Measure the time that the trunk takes per view, for estimates of the time that a build takes.
+
+    Parameters
+    ----------
+    trunk : Trunk
+        Frozen part of the backbone, on `device`.
+    image_size : int
+        Side of a view in pixels.
+    device : torch.device or str, default="cpu"
+        Device of the trunk.
+
+    Returns
+    -------
+    float
+        Seconds per view, in batches like those of a build.
+    """
+    views = torch.zeros(2 * CPU_CHUNK, 3, image_size, image_size, device=device)
+    trunk(views[:1])
+    start = time.perf_counter()
+    trunk(views).cls.sum().item()  # the sum waits for the device
+    return (time.perf_counter() - start) / len(views)

@@ -11,7 +11,7 @@ import torch
 
 from newkind import distributed
 from newkind.backbone.loader import Prepared
-from newkind.backbone.token_cache import seconds_per_view
+from newkind.backbone.vit import seconds_per_view
 from newkind.backbone.tokens import Tokens
 from newkind.config import DiscoverConfig
 from newkind.data.catalog import Collection, Skipped
