@@ -39,7 +39,7 @@ def load_table(root: Path) -> object:
 
 
 def load_folder(root: Path) -> object:
-    from newkind.data.sources import read_folder
+    from newkind.data import read_folder
 
     return read_folder(root)
 
@@ -65,7 +65,7 @@ def measure(kind: str, root: Path) -> dict[str, float]:
 
 
 def child(kind: str, root: Path) -> None:
-    import newkind.data.sources
+    import newkind.data
     import newkind.data.tables  # noqa: F401  imports are not what is measured
 
     process = psutil.Process()

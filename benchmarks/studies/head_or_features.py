@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 from newkind.clustering.kmeans import k_means
 from newkind.config import BackboneConfig
-from newkind.data.open_data import open_data
+from newkind.data import open_data
 from newkind.data.sampling import epoch_batches
 from newkind.evaluation import accuracy
 from newkind.losses.partners import nearest_partners

@@ -22,8 +22,7 @@ from torch.nn import functional as F
 from newkind.backbone.loader import prepare_cache, prepare_trunk
 from newkind.clustering.kmeans import k_means, known_first
 from newkind.config import BackboneConfig
-from newkind.data.open_data import open_data
-from newkind.data.sources import from_features
+from newkind.data import from_features, open_data
 from newkind.evaluation import accuracy
 from newkind.experiments.holdout import pretend
 from newkind.methods.frame import Frame, FrameConfig, find_prototypes

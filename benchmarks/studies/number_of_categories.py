@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from newkind.clustering.n_categories import Estimate, estimate_by_search, estimate_n_categories
 from newkind.config import BackboneConfig
-from newkind.data.open_data import open_data
+from newkind.data import open_data
 from newkind.pipeline.estimate_n_categories import backbone_features
 
 Problem = tuple[str, torch.Tensor, NDArray[np.int64], int, int]

@@ -21,8 +21,7 @@ from newkind.backbone.loader import prepare_cache, prepare_trunk
 from newkind.backbone.online import OnlineTokens
 from newkind.backbone.tokens import TokenSource
 from newkind.config import BackboneConfig, TrainingConfig, configure
-from newkind.data.catalog import Collection, Features
-from newkind.data.open_data import open_data
+from newkind.data import Collection, Features, open_data
 from newkind.evaluation import accuracy
 from newkind.methods.simgcd import SimGCD, SimGCDConfig
 from newkind.training.inference import predict_images

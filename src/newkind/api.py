@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from newkind.config import BackboneConfig, TrainingConfig, configure, default_epochs
-from newkind.data.catalog import Collection, FileImages
-from newkind.data.open_data import open_data
+from newkind.data import Collection, FileImages, open_data
 from newkind.experiments.ranking import Ranking
 from newkind.experiments.tune import EPOCHS, TuneConfig
 from newkind.experiments.tune import tune as run_tuning

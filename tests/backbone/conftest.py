@@ -8,8 +8,7 @@ import pytest
 from newkind.backbone.loader import Prepared, prepare_trunk
 from newkind.backbone.token_cache import CacheKey
 from newkind.config import BackboneConfig
-from newkind.data.catalog import Collection
-from newkind.data.sources import read_folder
+from newkind.data import Collection, read_folder
 
 CONFIG = BackboneConfig(name="vit_tiny_patch16_224", random_weights=True, image_size=32, views=3, device="cpu")
 

@@ -18,8 +18,7 @@ from newkind.backbone.loader import Prepared, choose_device, prepare_cache
 from newkind.backbone.online import OnlineTokens
 from newkind.backbone.token_cache import CacheKey, TokenCache, build_cache, image_views, plan_cache
 from newkind.config import BackboneConfig
-from newkind.data.catalog import Collection
-from newkind.data.sources import from_features, read_folder
+from newkind.data import Collection, from_features, read_folder
 from newkind.data.views import ViewRecipe
 from newkind.errors import BackboneError, CacheError, DataError
 from newkind.progress import quiet
@@ -137,7 +136,7 @@ import sys
 from pathlib import Path
 from newkind.backbone.loader import prepare_cache, prepare_trunk
 from newkind.config import BackboneConfig
-from newkind.data.sources import read_folder
+from newkind.data import read_folder
 config = BackboneConfig(name="vit_tiny_patch16_224", random_weights=True, image_size=32, views=3, device="cpu")
 prepare_cache(read_folder(Path(sys.argv[1])), config, prepare_trunk(config), root=Path(sys.argv[2]))
 """

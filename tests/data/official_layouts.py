@@ -11,9 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.io import savemat
 
-from newkind.data.benchmarks import BENCHMARKS
-from newkind.data.catalog import Collection
-from newkind.data.splits import class_split
+from newkind.data import BENCHMARKS, Collection, class_split
 
 
 class Counts(NamedTuple):

@@ -22,10 +22,8 @@ from official_layouts import (
     write_herbarium,
 )
 
+from newkind.data import ArrayImages, FileImages, class_split, open_data
 from newkind.data.benchmarks import BENCHMARKS, load_benchmark, recognise
-from newkind.data.catalog import ArrayImages, FileImages
-from newkind.data.open_data import open_data
-from newkind.data.splits import class_split
 from newkind.errors import BenchmarkMissing, DataError
 
 REAL_CUB = Path(__file__).resolve().parents[3] / "shared" / "data" / "CUB_200_2011"

@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 from official_layouts import ids_of, write_batch2, write_cifar
 
+from newkind.data import ArrayImages
 from newkind.data.benchmarks import load_benchmark
-from newkind.data.catalog import ArrayImages
 from newkind.errors import DataError
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from newkind.data import from_features, read_folder
 from newkind.data.inspection import inspect_collection
-from newkind.data.sources import from_features, read_folder
 from newkind.progress import quiet
 
 

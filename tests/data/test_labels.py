@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from newkind.data.labels import encode_labels, encode_truth
+from newkind.data import encode_labels, encode_truth
 from newkind.errors import DataError
 
 

@@ -12,9 +12,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 from torchvision.datasets import FakeData, ImageFolder
 
-from newkind.data.catalog import ArrayImages, FileImages
-from newkind.data.open_data import open_data
-from newkind.data.sources import from_arrays, from_features, from_torchvision, read_folder
+from newkind.data import ArrayImages, FileImages, from_arrays, from_features, from_torchvision, open_data, read_folder
 from newkind.errors import BrokenImage, DataError
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from newkind.data.splits import ClassSplit, class_split, divide, labelled_subset
+from newkind.data import ClassSplit, class_split, divide, labelled_subset
 from newkind.errors import DataError
 
 # name: (Old images, New images, then the paper's table: labelled images, unlabelled images, Old classes, classes).

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from newkind.data.open_data import open_data
+from newkind.data import open_data
 from newkind.data.tables import read_table
 from newkind.errors import DataError
 

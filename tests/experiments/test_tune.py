@@ -11,9 +11,7 @@ import newkind
 from newkind import tuning
 from newkind.backbone.token_cache import place_of
 from newkind.config import BackboneConfig, TrainingConfig, configure
-from newkind.data.catalog import Collection, Features
-from newkind.data.open_data import open_data
-from newkind.data.sources import from_arrays, from_features
+from newkind.data import Collection, Features, from_arrays, from_features, open_data
 from newkind.errors import ConfigError, DataError, RunError
 from newkind.experiments.holdout import pretend
 from newkind.experiments.ranking import Ranking, Tried, rank, write_ranking

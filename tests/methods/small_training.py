@@ -8,7 +8,7 @@ import torch
 
 from newkind.backbone.ready import ReadyFeatures
 from newkind.config import TrainingConfig
-from newkind.data.catalog import Features
+from newkind.data import Features
 from newkind.methods.method import Batch, Method
 from newkind.methods.registry import build_method, method_config
 from newkind.training.network import Network

@@ -9,8 +9,7 @@ from torch.nn import functional as F
 
 from newkind.backbone.ready import ReadyFeatures
 from newkind.config import BackboneConfig, TrainingConfig, configure, default_recipe
-from newkind.data.catalog import Features
-from newkind.data.sources import from_features
+from newkind.data import Features, from_features
 from newkind.errors import ConfigError
 from newkind.evaluation import accuracy
 from newkind.methods.frame import Frame, FrameConfig, find_prototypes, settle_prototypes

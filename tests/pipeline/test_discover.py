@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from newkind.config import BackboneConfig, TrainingConfig, configure
-from newkind.data.sources import from_features
+from newkind.data import from_features
 from newkind.pipeline.discover import discover
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from newkind.data.catalog import ArrayImages
+from newkind.data import ArrayImages
 from newkind.report.contents import read_contents
 from newkind.report.images import find_pictures
 from newkind.report.questionable import find_copies, lines_between, mislabelled_lines, n_between

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from newkind.data.open_data import open_data
-from newkind.data.sources import from_features
+from newkind.data import from_features, open_data
 from newkind.errors import DataError
 from newkind.report.contents import read_contents
 from newkind.report.images import benchmark_of, find_pictures

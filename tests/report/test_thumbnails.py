@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from newkind.data.catalog import ArrayImages, FileImages
-from newkind.data.names import Names
+from newkind.data import ArrayImages, FileImages, Names
 from newkind.errors import BrokenImage
 from newkind.progress import quiet
 from newkind.report.thumbnails import SIDES, data_uri, fit_side, make_sheets, make_thumbnails, small_picture

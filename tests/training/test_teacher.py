@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from newkind.backbone.ready import ReadyFeatures
 from newkind.backbone.tokens import Tokens
 from newkind.config import TrainingConfig
-from newkind.data.catalog import Features
+from newkind.data import Features
 from newkind.methods.debiaspl import DebiasPL, DebiasPLConfig
 from newkind.methods.orca import ORCA, ORCAConfig
 from newkind.training.checkpoint import load_checkpoint

@@ -12,7 +12,7 @@ import torch
 
 from newkind.backbone.ready import ReadyFeatures
 from newkind.config import TrainingConfig
-from newkind.data.catalog import Features
+from newkind.data import Features
 from newkind.errors import ConfigError, RunError
 from newkind.evaluation import accuracy
 from newkind.methods.simgcd import SimGCD, simgcd_recipe

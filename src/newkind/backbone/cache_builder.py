@@ -27,8 +27,7 @@ from newkind.backbone.decoded_views import content_digest, views_or_skipped
 from newkind.backbone.token_cache import TokenCache
 from newkind.backbone.token_store import RecordLayout, TokenStore
 from newkind.backbone.vit import Trunk
-from newkind.data.catalog import Collection, Features, FileImages, Images, Skipped
-from newkind.data.names import printable
+from newkind.data import Collection, Features, FileImages, Images, Skipped, printable
 from newkind.data.prefetch import map_ahead, n_cpus
 from newkind.data.views import ViewRecipe, evaluation_view, random_view, resize_for_views, view_generator
 from newkind.errors import CacheError, DataError

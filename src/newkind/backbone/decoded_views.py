@@ -9,8 +9,7 @@ from collections.abc import Callable
 from PIL import Image
 from torch import Tensor
 
-from newkind.data.catalog import Images, Skipped
-from newkind.data.names import printable
+from newkind.data import Images, Skipped, printable
 from newkind.errors import BrokenImage
 
 __all__ = ["log_skipped"]

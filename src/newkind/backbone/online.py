@@ -15,7 +15,7 @@ from torch import Tensor
 from newkind.backbone.decoded_views import content_digest, log_skipped, views_or_skipped
 from newkind.backbone.tokens import EVERY_ROW, Batches, EvaluationBatch, Seed, Tokens
 from newkind.backbone.vit import Trunk
-from newkind.data.catalog import Images, Skipped
+from newkind.data import Images, Skipped
 from newkind.data.inspection import look_at
 from newkind.data.prefetch import map_ahead, n_cpus
 from newkind.data.views import ViewRecipe, evaluation_view, random_view, resize_for_views

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from newkind.backbone.tokens import EVERY_ROW, Batches, EvaluationBatch, Seed, Tokens
-from newkind.data.catalog import Features, Skipped
+from newkind.data import Features, Skipped
 
 __all__ = ["ReadyFeatures"]
 

@@ -14,7 +14,7 @@ from newkind.backbone.token_cache import TokenCache
 from newkind.backbone.tokens import TokenSource
 from newkind.backbone.vit import seconds_per_view
 from newkind.config import BackboneConfig
-from newkind.data.catalog import Collection, Features
+from newkind.data import Collection, Features
 from newkind.data.views import ViewRecipe
 from newkind.errors import DataError
 from newkind.progress import duration, progress_bar

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from newkind.backbone.token_store import TokenStore
 from newkind.backbone.tokens import EVERY_ROW, Batches, EvaluationBatch, Seed, Tokens
-from newkind.data.catalog import Skipped
+from newkind.data import Skipped
 from newkind.data.prefetch import prefetch
 
 __all__ = ["TokenCache"]

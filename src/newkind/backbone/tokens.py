@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from newkind.data.catalog import Skipped
+from newkind.data import Skipped
 
 __all__ = ["EVERY_ROW", "Batches", "EvaluationBatch", "Seed", "TokenSource", "Tokens", "join_tokens"]
 

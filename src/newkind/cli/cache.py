@@ -47,7 +47,7 @@ def build(
 
     from newkind.backbone.loader import prepare_cache, prepare_trunk
     from newkind.config import BackboneConfig
-    from newkind.data.open_data import open_data
+    from newkind.data import open_data
 
     console = Console(highlight=False)
     collection = open_data(data)

@@ -38,8 +38,7 @@ def estimate_k(
 
     from newkind.clustering.n_categories import estimate_by_search, estimate_n_categories
     from newkind.config import BackboneConfig
-    from newkind.data.catalog import find_obstacles
-    from newkind.data.open_data import open_data
+    from newkind.data import find_obstacles, open_data
     from newkind.errors import RunError
     from newkind.pipeline.estimate_n_categories import backbone_features, save_estimate
     from newkind.progress import duration

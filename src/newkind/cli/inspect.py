@@ -35,9 +35,9 @@ def inspect(
     """
     from rich.console import Console
 
+    from newkind.data import open_data
     from newkind.data.benchmarks import recognise
     from newkind.data.inspection import inspect_collection
-    from newkind.data.open_data import open_data
     from newkind.progress import progress_bar
 
     collection = open_data(data)

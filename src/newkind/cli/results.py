@@ -24,7 +24,7 @@ def predict(
 
     from rich.console import Console
 
-    from newkind.data.open_data import open_data
+    from newkind.data import open_data
     from newkind.errors import RunError
     from newkind.pipeline.predict import as_images, images_at, sort_images
     from newkind.progress import progress_bar

@@ -82,7 +82,7 @@ def tune(
 
     from newkind.cli.epoch_bar import watch_epochs
     from newkind.config import BackboneConfig, TrainingConfig, read_settings
-    from newkind.data.open_data import open_data
+    from newkind.data import open_data
     from newkind.errors import RunError
     from newkind.experiments.tune import TuneConfig, read_tries
     from newkind.experiments.tune import tune as run_tuning

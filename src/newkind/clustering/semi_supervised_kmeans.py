@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from newkind.clustering.kmeans import assign, k_means
-from newkind.data.labels import Labels, encode_labels
+from newkind.data import Labels, encode_labels
 from newkind.errors import ConfigError, DataError
 
 __all__ = ["SemiSupervisedKMeans"]

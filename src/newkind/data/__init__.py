@@ -1,1 +1,55 @@
-"""Where images come from: sources and benchmarks give a Catalog, and the truth, if there is one, apart from it."""
+"""Data sources: folders, tables, arrays, features, dataset objects and published benchmarks give a `Collection`."""
+
+from newkind.data.arrays import from_arrays, from_features
+from newkind.data.benchmarks import BENCHMARKS, Benchmark, load_benchmark
+from newkind.data.catalog import Catalog, Collection, Skipped, Truth, find_obstacles
+from newkind.data.folders import read_folder
+from newkind.data.image_files import ImageFiles, find_images
+from newkind.data.inspection import Inspection, inspect_collection
+from newkind.data.items import ArrayImages, DatasetImages, Features, FileImages, Images
+from newkind.data.labels import Labels, encode_labels, encode_truth
+from newkind.data.names import Names, printable
+from newkind.data.npz import read_npz
+from newkind.data.opening import open_data
+from newkind.data.splits import ClassSplit, Division, class_split, divide, labelled_subset
+from newkind.data.tables import read_table
+from newkind.data.torchvision_dataset import from_torchvision
+from newkind.data.truth_table import read_truth
+
+__all__ = [
+    "BENCHMARKS",
+    "ArrayImages",
+    "Benchmark",
+    "Catalog",
+    "ClassSplit",
+    "Collection",
+    "DatasetImages",
+    "Division",
+    "Features",
+    "FileImages",
+    "ImageFiles",
+    "Images",
+    "Inspection",
+    "Labels",
+    "Names",
+    "Skipped",
+    "Truth",
+    "class_split",
+    "divide",
+    "encode_labels",
+    "encode_truth",
+    "find_images",
+    "find_obstacles",
+    "from_arrays",
+    "from_features",
+    "from_torchvision",
+    "inspect_collection",
+    "labelled_subset",
+    "load_benchmark",
+    "open_data",
+    "printable",
+    "read_folder",
+    "read_npz",
+    "read_table",
+    "read_truth",
+]

@@ -1,7 +1,7 @@
-"""From a file to the picture a person would see.
+"""Decoding of image files to upright RGB images.
 
-Images are untrusted input: only the formats named here are tried (Pillow would otherwise hand a file to any of
-its plug-ins), and an image that would fill the memory is refused by its header, before a pixel is read.
+Images are untrusted input: only the formats listed here are tried (Pillow would otherwise try all of its plug-ins), and an
+image that would fill the memory is refused by the size in its header, before any pixel is decoded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,16 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from newkind.errors import BrokenImage
 
-__all__ = ["IMAGE_SUFFIXES", "MAX_PIXELS", "MIN_SIDE", "PILLOW_ERRORS", "decode", "open_checked", "to_rgb"]
+__all__ = [
+    "IMAGE_SUFFIXES",
+    "MAX_PIXELS",
+    "MIN_SIDE",
+    "PILLOW_ERRORS",
+    "broken_image",
+    "decode",
+    "open_checked",
+    "to_rgb",
+]
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif"})
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "DIB", "TIFF", "GIF")
@@ -35,47 +44,50 @@ PILLOW_ERRORS = (
     struct.error,
     zlib.error,
 )
-"""What damaged files make Pillow raise; its documentation promises nothing."""
+"""Exceptions that Pillow raises for damaged files; its documentation does not list them."""
 MAX_PIXELS = 178_956_970
-"""Twice Pillow's own warning threshold: where Pillow itself would refuse. A 100-megapixel camera or scanner passes."""
-# Pillow's own limit warns, or raises before the size can be told; `open_checked` has the size and refuses by it.
+"""Twice Pillow's threshold for a warning, where Pillow itself would refuse; 100-megapixel cameras and scanners pass."""
+# Pillow's own limit warns, or raises before the size is known; `open_checked` knows the size and refuses by it.
 Image.MAX_IMAGE_PIXELS = None
 MIN_SIDE = 4
-"""A picture with fewer pixels on its shorter side shows nothing (the smallest set in use has 8)."""
+"""Smallest side in pixels; smaller images show nothing (the smallest dataset in use has 8)."""
+
+
+def broken_image(name: str, reason: str, *, code: str = "broken-image") -> BrokenImage:
+    """Error for an image that cannot be used; `reason` has no full stop and is also in the error's facts."""
+    return BrokenImage(f"{name}: {reason}.", code=code, name=name, reason=reason)
 
 
 def open_checked(content: bytes, *, name: str) -> Image.Image:
-    """The image with its header read and its size checked, its pixels not yet decoded."""
+    """Open an image: read its header and check its size, without decoding the pixels. Raises BrokenImage."""
     try:
         image = Image.open(io.BytesIO(content), formats=FORMATS)
     except UnidentifiedImageError:
-        raise BrokenImage(f"{name}: not an image, or of a kind that is not read here.") from None
+        raise broken_image(name, "not an image, or an unsupported format", code="not-an-image") from None
     except PILLOW_ERRORS as error:
-        raise BrokenImage(f"{name}: cannot be opened ({error}).") from None
+        raise broken_image(name, f"cannot be opened ({error})") from None
     width, height = image.size
     if width * height > MAX_PIXELS:
-        raise BrokenImage(
-            f"{name}: too large ({width} x {height} pixels, the limit is {MAX_PIXELS // 10**6} megapixels)."
-        )
+        reason = f"too large ({width} x {height} pixels, the limit is {MAX_PIXELS // 10**6} megapixels)"
+        raise broken_image(name, reason, code="image-too-large")
     if min(width, height) < MIN_SIDE:
-        raise BrokenImage(
-            f"{name}: too small ({width} x {height} pixels, at least {MIN_SIDE} x {MIN_SIDE} are needed)."
-        )
+        reason = f"too small ({width} x {height} pixels, at least {MIN_SIDE} x {MIN_SIDE} are needed)"
+        raise broken_image(name, reason, code="image-too-small")
     return image
 
 
 def decode(content: bytes, *, name: str) -> Image.Image:
-    """The image as RGB, upright, its first frame, on white where it is transparent. Raises BrokenImage."""
+    """Decode the first frame of an image, upright and in RGB, transparent parts on white. Raises BrokenImage."""
     with open_checked(content, name=name) as image:
         try:
             image.load()
             return to_rgb(ImageOps.exif_transpose(image))
         except PILLOW_ERRORS as error:
-            raise BrokenImage(f"{name}: broken ({error}).") from None
+            raise broken_image(name, f"broken ({error})") from None
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
-    """Any Pillow mode to RGB, as a viewer shows it."""
+    """Convert an image of any Pillow mode to RGB, as an image viewer shows it."""
     if image.mode == "RGB" and "transparency" not in image.info:
         return image
     if image.mode == "F" or image.mode.startswith("I"):
@@ -88,10 +100,10 @@ def to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _to_eight_bits(pixels: NDArray[Any]) -> NDArray[np.uint8]:
-    """16-bit, 32-bit and floating-point grey values to 0-255: full scale of their range, as a viewer shows it.
+    """Scale grey values (H, W) of 16 bits, 32 bits or floating point to 0-255, as an image viewer shows them.
 
-    Integers are read as 16-bit unless they are larger; floating-point values as 0-1 where they fit, and
-    otherwise, as for larger integers, between their own minimum and maximum (nothing says what white is).
+    Integers are read as 16-bit values unless they are larger. Floating-point values are read as 0-1 if they lie in that
+    range. All others are scaled from their minimum to their maximum, because the file does not say which value is white.
     """
     values = np.nan_to_num(pixels.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     low, high = float(values.min()), float(values.max())

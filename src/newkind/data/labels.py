@@ -1,4 +1,4 @@
-"""Labels as people write them (-1, None, NaN, "" for unlabelled; integers or names) to class indices."""
+"""Conversion of labels (names or numbers; -1, None, NaN or "" for unlabelled) to class indices."""
 
 from __future__ import annotations
 
@@ -20,35 +20,92 @@ TOO_LARGE = 10**20
 
 @dataclass(frozen=True)
 class Labels:
-    """Class indices (N,) with -1 for unlabelled, and the names that they stand for."""
+    """Encoded labels.
+
+    Parameters
+    ----------
+    indices : ndarray of int32, shape (n_items,)
+        Index into `class_names`, or -1 for unlabelled.
+    class_names : tuple of str
+        Names of the classes.
+    """
 
     indices: NDArray[np.int32]
     class_names: tuple[str, ...]
 
 
 def encode_labels(labels: Iterable[Any], *, first: Sequence[str] = ()) -> Labels:
-    """The classes that `first` names, then the others in sorted order (by value if all are whole numbers)."""
+    """Encode labels as class indices.
+
+    Parameters
+    ----------
+    labels : iterable of length n_items
+        Class names or whole numbers; None, NaN, "" or -1 for unlabelled.
+    first : sequence of str, default=()
+        Classes that come first, in this order. The others follow sorted, by value if all are whole numbers.
+
+    Returns
+    -------
+    Labels
+
+    Raises
+    ------
+    DataError
+        If a value is not a label (`not-a-label`).
+
+    Examples
+    --------
+    >>> encoded = encode_labels(["wasp", None, "bee", -1])
+    >>> encoded.class_names, encoded.indices.tolist()
+    (('bee', 'wasp'), [1, -1, 0, -1])
+    """
     values = [label_name(value) for value in labels]
     rest = {value for value in values if value is not None}.difference(first)
     numeric = all(name.isascii() and name.isdecimal() for name in rest)
-    names = (*first, *sorted(rest, key=_size if numeric else None))
+    names = (*first, *sorted(rest, key=_numeric_order if numeric else None))
     index: dict[str | None, int] = {None: -1} | {name: i for i, name in enumerate(names)}
     return Labels(np.fromiter((index[value] for value in values), dtype=np.int32, count=len(values)), names)
 
 
 def encode_truth(truth: Iterable[Any], given: Labels) -> Truth:
-    """The truth in the order: known classes, then the others. A given label is true by definition."""
+    """Encode true classes: first the known classes, then the others.
+
+    Parameters
+    ----------
+    truth : iterable of length n_items
+        True classes, in the same form as for `encode_labels`. Where it is missing, a given label counts as true.
+    given : Labels
+        Given labels of the same items.
+
+    Returns
+    -------
+    Truth
+
+    Raises
+    ------
+    DataError
+        If the lengths differ (`label-count`), or a given label and the truth differ (`label-conflict`).
+    """
     encoded = encode_labels(truth, first=given.class_names)
     if encoded.indices.shape != given.indices.shape:
-        raise DataError(f"{len(given.indices)} labels but {len(encoded.indices)} true labels.")
-    is_labelled = given.indices >= 0
-    clash = is_labelled & (encoded.indices >= 0) & (encoded.indices != given.indices)
-    if clash.any():
-        i = int(np.flatnonzero(clash)[0])
         raise DataError(
-            f"Item {i} is labelled '{encoded.class_names[given.indices[i]]}' but its truth is "
-            f"'{encoded.class_names[encoded.indices[i]]}'.",
+            f"There are {len(given.indices)} labels but {len(encoded.indices)} true classes.",
+            code="label-count",
+            n_items=len(given.indices),
+            n_labels=len(encoded.indices),
+        )
+    is_labelled = given.indices >= 0
+    conflict = is_labelled & (encoded.indices >= 0) & (encoded.indices != given.indices)
+    if conflict.any():
+        i = int(np.flatnonzero(conflict)[0])
+        label, true = (encoded.class_names[indices[i]] for indices in (given.indices, encoded.indices))
+        raise DataError(
+            f"Item {i} is labelled '{label}', but its true class is '{true}'.",
             fix="Correct one of the two.",
+            code="label-conflict",
+            item=i,
+            label=label,
+            truth=true,
         )
     return Truth(
         labels=np.where(is_labelled, given.indices, encoded.indices),
@@ -57,24 +114,26 @@ def encode_truth(truth: Iterable[Any], given: Labels) -> Truth:
     )
 
 
-def _size(digits: str) -> tuple[int, str, str]:
-    """Sorts numbers by value without computing it: Python refuses to convert more than 4,300 digits."""
-    significant = digits.lstrip("0")
-    return len(significant), significant, digits
-
-
 def label_name(value: Any) -> str | None:
-    """The class name, or None for unlabelled."""
+    """Class name of a label, or None for unlabelled; raises DataError for values that are not labels."""
     if isinstance(value, str):
         return None if value.strip() in ("", "-1") else value
     if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
         return None
     is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not is_integer and not (isinstance(value, float | np.floating) and float(value).is_integer()):
-        raise DataError(f"A label is a name or a whole number; got {reprlib.repr(value)}.")
+        raise DataError(f"A label must be a name or a whole number, got {reprlib.repr(value)}.", code="not-a-label")
     number = int(value)
     if abs(number) >= TOO_LARGE:
-        raise DataError("A numeric label has more than 20 digits.", fix="Give it as a string.")
+        raise DataError("A numeric label has more than 20 digits.", fix="Give it as a string.", code="not-a-label")
     if number < -1:
-        raise DataError(f"A numeric label is 0 or larger, or -1 for unlabelled; got {number}.")
+        raise DataError(
+            f"A numeric label must be 0 or larger, or -1 for unlabelled, got {number}.", code="not-a-label"
+        )
     return None if number == -1 else str(number)
+
+
+def _numeric_order(digits: str) -> tuple[int, str, str]:
+    """Sort key of numbers by value, without conversion: Python refuses to convert more than 4,300 digits."""
+    significant = digits.lstrip("0")
+    return len(significant), significant, digits

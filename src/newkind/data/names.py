@@ -1,4 +1,4 @@
-"""A million file names in one buffer."""
+"""File names: a compact sequence of many, and a form that is safe to print."""
 
 from __future__ import annotations
 
@@ -12,11 +12,21 @@ __all__ = ["Names", "printable"]
 
 
 class Names(Sequence[str]):
-    """An immutable sequence of strings, kept as one byte buffer and an array of offsets.
+    """Immutable sequence of strings, stored as one byte buffer and an array of offsets.
 
-    A list of a million `str` carries an object header for each, and forked data-loading workers copy it page by page
-    because reading a Python object writes its reference count; this buffer is shared as it is.
-    Any string survives, also the surrogates that stand for bytes of a file name that is not UTF-8.
+    A list of a million `str` has an object header per string, and forked data-loading workers copy it page by page, because
+    reading a Python object writes its reference count; this buffer is shared between processes without copies.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Any strings, including surrogates that stand for bytes of a file name that is not UTF-8.
+
+    Examples
+    --------
+    >>> names = Names(["a.jpg", "b.jpg"])
+    >>> names[1], len(names)
+    ('b.jpg', 2)
     """
 
     __slots__ = ("_buffer", "_offsets")
@@ -44,7 +54,17 @@ class Names(Sequence[str]):
         return self._buffer[self._offsets[index] : self._offsets[index + 1]].decode("utf-8", "surrogatepass")
 
     def take(self, indices: NDArray[np.integer]) -> Names:
-        """The names at `indices`, in that order."""
+        """Select names.
+
+        Parameters
+        ----------
+        indices : ndarray of int, shape (n_selected,)
+            Positions, in any order.
+
+        Returns
+        -------
+        Names of length n_selected
+        """
         return Names(self[int(i)] for i in indices)
 
     def __eq__(self, other: object) -> bool:
@@ -60,11 +80,27 @@ class Names(Sequence[str]):
 
 
 def printable(name: str) -> str:
-    """`name` with bytes that are not UTF-8, and control characters, written as escapes: safe to print anywhere."""
+    r"""Replace control characters and bytes that are not UTF-8 by escapes, so that a name is safe to print anywhere.
+
+    Parameters
+    ----------
+    name : str
+        Name of a file or a class.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> printable("two\nlines")
+    'two\\nlines'
+    """
     return "".join(c if c.isprintable() else _escape(c) for c in name)
 
 
 def _escape(character: str) -> str:
+    """Escape sequence of one character."""
     code = ord(character)
     # Python reads a byte that is not UTF-8 as the surrogate 0xDC00 + byte.
     return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else character.encode("unicode_escape").decode()

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from newkind.data.catalog import Catalog, Collection, Features, FileImages, Images, Truth, find_obstacles
+from newkind.data import Catalog, Collection, Features, FileImages, Images, Truth, find_obstacles
 from newkind.errors import ConfigError, DataError
 
 __all__ = ["ChosenImages", "pretend"]

@@ -25,7 +25,7 @@ import torch
 from newkind.backbone.loader import Prepared, choose_device, prepare_cache, prepare_trunk
 from newkind.backbone.ready import ReadyFeatures
 from newkind.config import BackboneConfig, DiscoverConfig, TrainingConfig, configure, default_recipe, to_json
-from newkind.data.catalog import Collection, Features, Images
+from newkind.data import Collection, Features, Images
 from newkind.data.sampling import steps_per_epoch
 from newkind.errors import BrokenImage, ConfigError, RunError
 from newkind.evaluation import Accuracy

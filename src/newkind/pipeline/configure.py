@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from newkind.config import BackboneConfig, DiscoverConfig, NCategories, TrainingConfig, default_epochs, default_recipe
-from newkind.data.catalog import Collection
+from newkind.data import Collection
 from newkind.errors import ConfigError
 from newkind.methods.registry import method_config, resolve_method
 

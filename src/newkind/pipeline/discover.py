@@ -23,7 +23,7 @@ from newkind.backbone.online import OnlineTokens
 from newkind.backbone.ready import ReadyFeatures
 from newkind.backbone.token_cache import TokenCache
 from newkind.config import DiscoverConfig, to_json
-from newkind.data.catalog import Collection, Features, FileImages, find_obstacles
+from newkind.data import Collection, Features, FileImages, find_obstacles
 from newkind.errors import ConfigError, DataError, RunError
 from newkind.evaluation import Accuracy, accuracy, evaluate
 from newkind.methods.registry import build_method

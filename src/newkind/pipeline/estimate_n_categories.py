@@ -18,7 +18,7 @@ from newkind.backbone.token_cache import TokenCache, seconds_per_view
 from newkind.backbone.tokens import TokenSource
 from newkind.clustering.n_categories import Estimate
 from newkind.config import BackboneConfig
-from newkind.data.catalog import Collection, Features
+from newkind.data import Collection, Features
 from newkind.errors import RunError
 from newkind.progress import duration, progress_bar
 from newkind.runs.run import Run

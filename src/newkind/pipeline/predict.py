@@ -10,9 +10,8 @@ import torch
 
 from newkind.backbone.online import OnlineTokens
 from newkind.backbone.ready import ReadyFeatures
-from newkind.data.catalog import Collection, Features, FileImages, Skipped
+from newkind.data import Collection, Features, FileImages, Names, Skipped
 from newkind.data.decoding import IMAGE_SUFFIXES
-from newkind.data.names import Names
 from newkind.errors import DataError
 from newkind.runs.assignments import Assignment, assignments_of
 from newkind.runs.model_io import LoadedModel

@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image, ImageOps
 from PIL import features as pillow
 
-from newkind.data.catalog import ArrayImages, FileImages, Images
+from newkind.data import ArrayImages, FileImages, Images
 from newkind.data.decoding import PILLOW_ERRORS, open_checked, to_rgb
 from newkind.errors import BrokenImage
 

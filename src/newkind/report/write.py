@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from newkind.data.catalog import Collection
+from newkind.data import Collection
 from newkind.errors import RunError
 from newkind.progress import duration, progress_bar
 from newkind.report.accuracy import verdict_of

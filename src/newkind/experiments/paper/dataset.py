@@ -11,10 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from newkind.backbone.ready import ReadyFeatures
-from newkind.data.benchmarks import BENCHMARKS
-from newkind.data.catalog import Collection, Features, FileImages, Truth, find_obstacles
-from newkind.data.names import printable
-from newkind.data.open_data import open_data
+from newkind.data import BENCHMARKS, Collection, Features, FileImages, Truth, find_obstacles, open_data, printable
 from newkind.errors import BrokenImage, DataError
 
 __all__ = ["BenchData", "bench_data", "open_bench_data"]

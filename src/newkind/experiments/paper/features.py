@@ -13,7 +13,7 @@ from newkind.backbone.loader import prepare_cache
 from newkind.backbone.online import OnlineTokens
 from newkind.backbone.ready import ReadyFeatures
 from newkind.backbone.tokens import TokenSource
-from newkind.data.catalog import Features
+from newkind.data import Features
 from newkind.errors import RunError
 from newkind.experiments.cells import Cell, CellResult
 from newkind.runs.model_io import LoadedModel, load_model

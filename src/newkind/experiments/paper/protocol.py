@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 
 from newkind.config import BackboneConfig, TrainingConfig
-from newkind.data.catalog import Features
+from newkind.data import Features
 from newkind.errors import ConfigError
 from newkind.experiments.paper.dataset import BenchData
 from newkind.methods.registry import find_method

@@ -1,0 +1,160 @@
+"""Collections from image arrays and feature arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from newkind.data.catalog import Catalog, Collection
+from newkind.data.items import ArrayImages, Features, Images
+from newkind.data.labels import encode_labels, encode_truth, label_name
+from newkind.data.names import Names
+from newkind.errors import DataError
+
+__all__ = ["from_arrays", "from_features", "labelled_items", "unique_names"]
+
+
+def from_arrays(
+    images: ArrayLike,
+    labels: Iterable[Any],
+    *,
+    truth: Iterable[Any] | None = None,
+    class_names: Sequence[str] = (),
+    names: Sequence[str] | None = None,
+    origin: str = "arrays",
+) -> Collection:
+    """Make a collection from an array of images.
+
+    Parameters
+    ----------
+    images : array-like of uint8, shape (n_images, H, W) or (n_images, H, W, C)
+        Grey, RGB (C = 3) or RGBA (C = 4) images, in memory or memory-mapped.
+    labels : iterable of length n_images
+        Labels: class names or whole numbers; None, NaN, "" or -1 for an unlabelled image.
+    truth : iterable of length n_images, optional
+        True classes in the same form, used for evaluation only.
+    class_names : sequence of str, default=()
+        Names of the classes 0, 1, ... Default: the numbers themselves.
+    names : sequence of str, length n_images, optional
+        Unique names of the images. Default: their numbers.
+    origin : str, default="arrays"
+        Description of the source for display.
+
+    Returns
+    -------
+    Collection
+
+    Raises
+    ------
+    DataError
+        If the array has another dtype or shape, or labels or names do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> collection = from_arrays(np.zeros((3, 8, 8, 3), dtype=np.uint8), ["bee", "wasp", None])
+    >>> len(collection.catalog), collection.catalog.class_names
+    (3, ('bee', 'wasp'))
+    """
+    pixels = np.asarray(images)
+    return labelled_items(ArrayImages(pixels, unique_names(pixels, names)), labels, truth, class_names, origin)
+
+
+def from_features(
+    features: ArrayLike,
+    labels: Iterable[Any],
+    *,
+    truth: Iterable[Any] | None = None,
+    class_names: Sequence[str] = (),
+    names: Sequence[str] | None = None,
+    origin: str = "features",
+) -> Collection:
+    """Make a collection from precomputed features of any kind of data.
+
+    Parameters
+    ----------
+    features : array-like of float, shape (n_items, n_features)
+        Finite values.
+    labels : iterable of length n_items
+        Labels: class names or whole numbers; None, NaN, "" or -1 for an unlabelled item.
+    truth : iterable of length n_items, optional
+        True classes in the same form, used for evaluation only.
+    class_names : sequence of str, default=()
+        Names of the classes 0, 1, ... Default: the numbers themselves.
+    names : sequence of str, length n_items, optional
+        Unique names of the items. Default: their numbers.
+    origin : str, default="features"
+        Description of the source for display.
+
+    Returns
+    -------
+    Collection
+
+    Raises
+    ------
+    DataError
+        If the array has another dtype or shape, or labels or names do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> collection = from_features(np.eye(4), [0, 1, -1, -1], class_names=["bee", "wasp"])
+    >>> collection.catalog.class_names, collection.catalog.labels.tolist()
+    (('bee', 'wasp'), [0, 1, -1, -1])
+    """
+    values = np.asarray(features)
+    return labelled_items(Features(values, unique_names(values, names)), labels, truth, class_names, origin)
+
+
+def labelled_items(
+    items: Images | Features,
+    labels: Iterable[Any],
+    truth: Iterable[Any] | None,
+    class_names: Sequence[str],
+    origin: str,
+) -> Collection:
+    """Collection of items with labels and truth (n_items,) as `encode_labels` reads them."""
+    given = encode_labels(_named(label, class_names) for label in labels)
+    if len(given.indices) != len(items):
+        raise DataError(
+            f"There are {len(items)} items but {len(given.indices)} labels; expected one label per item.",
+            code="label-count",
+            n_items=len(items),
+            n_labels=len(given.indices),
+        )
+    return Collection(
+        catalog=Catalog(items=items, labels=given.indices, class_names=given.class_names),
+        truth=None if truth is None else encode_truth((_named(label, class_names) for label in truth), given),
+        origin=origin,
+    )
+
+
+def unique_names(rows: Any, names: Sequence[str] | None) -> Names:
+    """Names of the rows of an array; by default their numbers, padded with zeros to the same width."""
+    if names is None:
+        width = len(str(max(len(rows) - 1, 0)))
+        return Names(f"{i:0{width}d}" for i in range(len(rows)))
+    n_unique = len(set(names))
+    if len(names) != len(rows) or n_unique != len(rows):
+        raise DataError(
+            f"{len(rows)} items need as many unique names, got {len(names)} names of which {n_unique} are unique.",
+            code="names-not-unique",
+            n_items=len(rows),
+            n_unique=n_unique,
+        )
+    return Names(names)
+
+
+def _named(label: Any, class_names: Sequence[str]) -> str | None:
+    """Class name of a label, or None for unlabelled; numbers are replaced by the names given for them."""
+    name = label_name(label)
+    if name is None or isinstance(label, str) or not class_names:
+        return name
+    if int(name) >= len(class_names):
+        raise DataError(
+            f"Label {name} has no name: there are {len(class_names)} `class_names`.", code="label-range", label=int(name)
+        )
+    return class_names[int(name)]

@@ -1,0 +1,319 @@
+"""Items of a catalog: image files, image arrays, images of a dataset object, or precomputed features."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from newkind.data.decoding import MIN_SIDE, broken_image, decode, to_rgb
+from newkind.data.names import Names
+from newkind.errors import DataError
+
+__all__ = ["ArrayImages", "DatasetImages", "Features", "FileImages", "Images"]
+
+ROWS_PER_CHECK = 65536
+"""Rows checked for NaN at a time, so that a memory-mapped array does not have to fit in memory."""
+
+
+class Images(Protocol):
+    """Interface of image sources. `names` are unique and identify the images in results."""
+
+    @property
+    def names(self) -> Sequence[str]: ...
+    def __len__(self) -> int: ...
+    def content(self, index: int) -> bytes:
+        """Return the bytes that identify an image: images with equal content are duplicates.
+
+        Parameters
+        ----------
+        index : int
+            Position of the image.
+
+        Returns
+        -------
+        bytes
+
+        Raises
+        ------
+        BrokenImage
+            If the image cannot be read.
+        """
+        ...
+
+    def open(self, index: int) -> Image.Image:
+        """Decode an image.
+
+        Parameters
+        ----------
+        index : int
+            Position of the image.
+
+        Returns
+        -------
+        PIL.Image.Image
+            Upright RGB image.
+
+        Raises
+        ------
+        BrokenImage
+            If the image cannot be decoded.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class FileImages:
+    """Image files.
+
+    Parameters
+    ----------
+    root : Path
+        Folder that relative names start from.
+    names : Names of length n_images
+        Paths of the files, relative to `root` or absolute.
+    """
+
+    root: Path
+    names: Names
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def path(self, index: int) -> Path:
+        """Return the path of an image file.
+
+        Parameters
+        ----------
+        index : int
+            Position of the image.
+
+        Returns
+        -------
+        Path
+        """
+        return self.root / self.names[index]
+
+    def content(self, index: int) -> bytes:
+        """Read an image file; see `Images.content`.
+
+        Parameters
+        ----------
+        index : int
+            Position of the image.
+
+        Returns
+        -------
+        bytes
+        """
+        try:
+            with open(self.path(index), "rb", opener=_open_without_waiting) as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise broken_image(self.names[index], "not a regular file", code="not-a-file")
+                return file.read()
+        except OSError as error:
+            reason = f"cannot be read ({error.strerror})"
+            raise broken_image(self.names[index], reason, code="unreadable") from None
+
+    def open(self, index: int) -> Image.Image:
+        """Decode an image file; see `Images.open`.
+
+        Parameters
+        ----------
+        index : int
+            Position of the image.
+
+        Returns
+        -------
+        PIL.Image.Image
+        """
+        return decode(self.content(index), name=self.names[index])
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Open a file such that opening a named pipe returns at once, even if nothing ever writes to it."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # Windows has neither
+
+
+@dataclass(frozen=True)
+class ArrayImages:
+    """Images in memory, or memory-mapped.
+
+    Parameters
+    ----------
+    pixels : ndarray of uint8, shape (n_images, H, W) or (n_images, H, W, C)
+        Grey values, or C = 1 (grey), 3 (RGB) or 4 (RGBA) channels.
+    names : sequence of str, length n_images
+        Unique names.
+
+    Raises
+    ------
+    DataError
+        If the dtype or the shape is another one, or the images are smaller than 4 x 4 pixels.
+    """
+
+    pixels: NDArray[np.uint8]
+    names: Sequence[str]
+
+    def __post_init__(self) -> None:
+        shape, dtype = self.pixels.shape, self.pixels.dtype
+        if dtype != np.uint8 or not (len(shape) == 3 or (len(shape) == 4 and shape[3] in (1, 3, 4))):
+            raise DataError(
+                "Image arrays must be uint8 of shape (N, H, W), (N, H, W, 1), (N, H, W, 3) or (N, H, W, 4), "
+                f"got {dtype} of shape {shape}.",
+                fix="For (N, 3, H, W) use images.transpose(0, 2, 3, 1); for values in 0-1 use (images * 255).astype('uint8').",
+                code="image-array",
+                dtype=str(dtype),
+                shape=shape,
+            )
+        if min(shape[1:3]) < MIN_SIDE:
+            raise DataError(
+                f"Images must have at least {MIN_SIDE} x {MIN_SIDE} pixels, got an array of shape {shape}.",
+                code="image-too-small",
+                shape=shape,
+            )
+
+    def __len__(self) -> int:
+        return len(self.pixels)
+
+    def content(self, index: int) -> bytes:
+        """Return the shape and the pixels as bytes; see `Images.content`.
+
+        Parameters
+        ----------
+        index : int
+            Position of the image.
+
+        Returns
+        -------
+        bytes
+        """
+        pixels = np.ascontiguousarray(self.pixels[index])
+        return str(pixels.shape).encode() + pixels.tobytes()
+
+    def open(self, index: int) -> Image.Image:
+        """Return an RGB image; see `Images.open`.
+
+        Parameters
+        ----------
+        index : int
+            Position of the image.
+
+        Returns
+        -------
+        PIL.Image.Image
+        """
+        pixels = self.pixels[index]
+        return to_rgb(Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 and pixels.ndim == 3 else pixels))
+
+
+@dataclass(frozen=True)
+class DatasetImages:
+    """Images that a torchvision-style dataset returns as the first element of each item.
+
+    Parameters
+    ----------
+    dataset : object
+        Object with `dataset[index]`, which returns a tuple that starts with a PIL image.
+    names : sequence of str, length n_images
+        Unique names.
+    """
+
+    dataset: Any
+    names: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def content(self, index: int) -> bytes:
+        """Return the size and the pixels as bytes; see `Images.content`.
+
+        Parameters
+        ----------
+        index : int
+            Position of the image.
+
+        Returns
+        -------
+        bytes
+        """
+        image = self.open(index)
+        return str(image.size).encode() + image.tobytes()
+
+    def open(self, index: int) -> Image.Image:
+        """Return an RGB image; see `Images.open`.
+
+        Parameters
+        ----------
+        index : int
+            Position of the image.
+
+        Returns
+        -------
+        PIL.Image.Image
+
+        Raises
+        ------
+        DataError
+            If the dataset returns something else than PIL images.
+        """
+        image = self.dataset[index][0]
+        if not isinstance(image, Image.Image):
+            raise DataError(
+                f"The dataset returns {type(image).__name__}, expected PIL images.",
+                fix="Create it with transform=None; Newkind makes its own views.",
+                code="not-pil-images",
+                found=type(image).__name__,
+            )
+        return to_rgb(image)
+
+
+@dataclass(frozen=True)
+class Features:
+    """Precomputed features of any kind of data; no backbone is used on them.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (n_items, n_features)
+        Finite values.
+    names : sequence of str, length n_items
+        Unique names.
+
+    Raises
+    ------
+    DataError
+        If the dtype or the shape is another one, or a value is NaN or infinite.
+    """
+
+    values: NDArray[np.floating[Any]]
+    names: Sequence[str]
+
+    def __post_init__(self) -> None:
+        if self.values.ndim != 2 or self.values.shape[1] == 0 or not np.issubdtype(self.values.dtype, np.floating):
+            raise DataError(
+                "Features must be a floating-point array of shape (N, d) with d at least 1, "
+                f"got {self.values.dtype} of shape {self.values.shape}.",
+                code="feature-array",
+                dtype=str(self.values.dtype),
+                shape=self.values.shape,
+            )
+        for start in range(0, len(self.values), ROWS_PER_CHECK):
+            bad = np.flatnonzero(~np.isfinite(self.values[start : start + ROWS_PER_CHECK]).all(axis=1))
+            if bad.size:
+                row = start + int(bad[0])
+                raise DataError(
+                    f"Row {row} of the features has NaN or infinite values.",
+                    fix="Remove or correct that row.",
+                    code="not-finite",
+                    row=row,
+                )
+
+    def __len__(self) -> int:
+        return len(self.values)

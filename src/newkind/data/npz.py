@@ -1,0 +1,107 @@
+"""Collections from .npz files with images or features."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from newkind.data.arrays import from_arrays, from_features
+from newkind.data.catalog import Collection
+from newkind.data.names import printable
+from newkind.errors import DataError
+
+__all__ = ["read_npz"]
+
+LISTS = ("labels", "truth", "names", "class_names")
+
+
+def read_npz(path: str | os.PathLike[str]) -> Collection:
+    """Read an .npz file written with `numpy.savez`.
+
+    Parameters
+    ----------
+    path : path-like
+        File with the array `labels`, one of `images` and `features`, and optionally `truth`, `class_names` and `names`;
+        see `from_arrays` and `from_features`. Pickled objects are refused.
+
+    Returns
+    -------
+    Collection
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read or the arrays do not fit.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "features.npz"
+    >>> np.savez(path, features=np.eye(3), labels=["bee", "wasp", ""])
+    >>> read_npz(path).catalog.class_names
+    ('bee', 'wasp')
+    """
+    path = Path(path)
+    held = _arrays_in(path)
+    kinds = [key for key in ("images", "features") if key in held]
+    if len(kinds) != 1 or "labels" not in held:
+        names = ", ".join(map(printable, sorted(held))) or "nothing"
+        raise DataError(
+            f"{path} contains {names}; expected `labels` and one of `images` and `features`.",
+            code="missing-array",
+            path=str(path),
+            arrays=sorted(held),
+        )
+    for key, array in held.items():
+        if key in LISTS and array.ndim != 1:
+            raise DataError(
+                f"{path}: `{key}` has shape {array.shape}; expected one dimension.",
+                code="array-shape",
+                array=key,
+                shape=array.shape,
+            )
+        if key in kinds and array.ndim == 0:
+            raise DataError(
+                f"{path}: `{key}` is a single number; expected an array with one row per item.",
+                code="array-shape",
+                array=key,
+                shape=array.shape,
+            )
+    collection = (from_arrays if kinds == ["images"] else from_features)(
+        held[kinds[0]],
+        held["labels"].tolist(),
+        truth=held["truth"].tolist() if "truth" in held else None,
+        class_names=[str(name) for name in held.get("class_names", ())],
+        names=[str(name) for name in held["names"]] if "names" in held else None,
+        origin=str(path),
+    )
+    return replace(collection, location=os.path.abspath(path))
+
+
+def _arrays_in(path: Path) -> dict[str, NDArray[Any]]:
+    """All arrays of an .npz file by name."""
+    try:
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise ValueError("it contains one array without a name; save it with np.savez")
+        with archive:
+            held = {key: archive[key] for key in archive.files}
+    except (OSError, ValueError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
+        raise DataError(
+            f"{path} cannot be read as an .npz file without pickled objects ({error}).",
+            code="unreadable",
+            path=str(path),
+        ) from None
+    for key, array in held.items():
+        if not isinstance(array, np.ndarray):
+            raise DataError(
+                f"{path}: '{printable(key)}' is not an array.", fix="Save it with np.savez.", code="not-an-array", array=key
+            )
+    return held
