@@ -1,1 +1,1 @@
-"""Images to tokens: the frozen trunk, the tuned last block folded to the class token, and the token cache."""
+"""Images to tokens or features: the frozen trunk, the tuned blocks, the token cache and the weights."""

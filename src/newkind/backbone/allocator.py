@@ -1,4 +1,4 @@
-"""One setting of the C library that makes reading a batch of tokens three times as fast on a CPU."""
+"""A setting of the C library that makes reading a batch of tokens three times as fast on a CPU."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
 def keep_large_blocks() -> None:
-    """Lets glibc keep freed blocks of any size for the next step, instead of giving them back to the system.
+    """Let glibc keep freed memory blocks of any size for later use instead of returning them to the system.
 
-    A batch of tokens is 100 MB. By default each one is mapped anew, and the kernel clears it page by page when it is first
-    touched: 69 ms to read a batch of ViT-S/14, 19 ms with this. Other systems' allocators are left as they are.
+    A batch of tokens has 100 MB. By default, each batch is mapped again, and the kernel clears it page by page at the first
+    access: reading a batch of ViT-S/14 takes 69 ms, and 19 ms with this setting. Other C libraries are not changed.
     """
     if not sys.platform.startswith("linux"):
         return

@@ -24,8 +24,9 @@ from torch import Tensor
 
 from newkind.backbone.allocator import keep_large_blocks
 from newkind.backbone.decoded_views import content_digest, views_or_skipped
+from newkind.backbone.record_layout import RecordLayout
 from newkind.backbone.token_cache import TokenCache
-from newkind.backbone.token_store import RecordLayout, TokenStore
+from newkind.backbone.token_store import TokenStore
 from newkind.backbone.vit import Trunk
 from newkind.data import Collection, Features, FileImages, Images, Skipped, printable
 from newkind.data.prefetch import map_ahead, n_cpus

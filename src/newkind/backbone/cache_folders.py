@@ -1,4 +1,4 @@
-"""All token caches on this machine: what there is, and taking it away."""
+"""Listing and removing the token caches on this machine."""
 
 from __future__ import annotations
 
@@ -11,12 +11,30 @@ from newkind.backbone.token_store import ENTRY
 from newkind.errors import CacheError
 from newkind.paths import cache_dir
 
-__all__ = ["ShelvedCache", "list_caches", "remove_cache"]
+__all__ = ["StoredCache", "list_caches", "remove_cache"]
 
 
 @dataclass(frozen=True)
-class ShelvedCache:
-    """One cache folder, read without opening its tokens."""
+class StoredCache:
+    """A cache folder, described without opening its tokens.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the cache.
+    place : str
+        Name of the data.
+    backbone : str
+        Name of the backbone in timm.
+    n_views : int
+        Number of random views per image.
+    n_images : int
+        Number of images.
+    gigabytes : float
+        Size on disk.
+    readable : bool, default=True
+        Whether the folder is a valid cache; if not, only `folder` and `gigabytes` are meaningful.
+    """
 
     folder: Path
     place: str
@@ -27,27 +45,55 @@ class ShelvedCache:
     readable: bool = True
 
 
-def list_caches() -> list[ShelvedCache]:
-    """Every folder in the token cache, those that cannot be read included."""
+def list_caches() -> list[StoredCache]:
+    """List all token caches, including those that cannot be read.
+
+    Returns
+    -------
+    list of StoredCache
+        Sorted by name.
+    """
     root = cache_dir("tokens")
-    return [_look(folder) for folder in sorted(root.iterdir()) if folder.is_dir()] if root.is_dir() else []
+    return [_describe(folder) for folder in sorted(root.iterdir()) if folder.is_dir()] if root.is_dir() else []
 
 
 def remove_cache(name: str) -> float:
-    """Deletes one cache by its folder's name; gives the gigabytes that are free again."""
-    found = next((cache for cache in list_caches() if cache.folder.name == name), None)
-    if found is None:
-        names = ", ".join(cache.folder.name for cache in list_caches()) or "none"
-        raise CacheError(f"There is no token cache called {name}.", fix=f"There are: {names}.")
-    shutil.rmtree(found.folder)
-    return found.gigabytes
+    """Delete a token cache.
+
+    Parameters
+    ----------
+    name : str
+        Name of its folder.
+
+    Returns
+    -------
+    float
+        Gigabytes that were freed.
+
+    Raises
+    ------
+    CacheError
+        With code `unknown-cache` (fact `known`, the names of all caches).
+    """
+    caches = {cache.folder.name: cache for cache in list_caches()}
+    if name not in caches:
+        raise CacheError(
+            f"There is no token cache called {name}.",
+            fix=f"Token caches on this machine: {', '.join(caches) or 'none'}.",
+            code="unknown-cache",
+            name=name,
+            known=list(caches),
+        )
+    shutil.rmtree(caches[name].folder)
+    return caches[name].gigabytes
 
 
-def _look(folder: Path) -> ShelvedCache:
+def _describe(folder: Path) -> StoredCache:
+    """Description of a cache folder."""
     size = sum(path.stat().st_size for path in folder.iterdir()) / 1e9
     try:
         about = json.loads((folder / "meta.json").read_text())["about"]
         n_images = (folder / "index.bin").stat().st_size // ENTRY.itemsize
-        return ShelvedCache(folder, about["place"], about["backbone"], about["n_views"], n_images, size)
+        return StoredCache(folder, about["place"], about["backbone"], about["n_views"], n_images, size)
     except (OSError, ValueError, KeyError, TypeError):
-        return ShelvedCache(folder, "?", "?", 0, 0, size, readable=False)
+        return StoredCache(folder, "?", "?", 0, 0, size, readable=False)

@@ -1,12 +1,12 @@
-"""Tokens on disk: fixed-size records in shards, and an index that says which image each one belongs to.
+"""Tokens on disk: fixed-size records in shards, and an index with the image of each record.
 
-A folder holds `meta.json` (what the records are), `index.bin` (24 bytes a record) and `tokens-NNNNN.bin` (the
-records). Records are only ever appended, in groups: first the tokens, then their index entries, each flushed to the
-disk, so that whatever ends the process leaves a store that is complete up to its last group. A record is found by
-the digest of its image, so that a changed image is a new record and nothing else is touched.
+A folder contains `meta.json` (what the records are), `index.bin` (24 bytes per record) and `tokens-NNNNN.bin` (the
+records). Records are only appended, in groups: first the tokens, then their index entries, each flushed to disk. If the
+process is killed, the store is complete up to its last group. A record is found by the digest of its image, so a changed
+image becomes a new record and the others stay as they are.
 
-Reading is by plain reads into a buffer rather than through a memory map: as fast from the page cache, and the
-resident memory stays what the buffer takes, however large the store is.
+Records are read into a buffer, not through a memory map: this is as fast from the page cache, and the resident memory does
+not grow with the store.
 """
 
 from __future__ import annotations
@@ -15,84 +15,47 @@ import json
 import os
 import weakref
 import zlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
+from newkind.atomic import write_bytes
 from newkind.backbone.decoded_views import DIGEST_BYTES
+from newkind.backbone.record_layout import RecordLayout
 from newkind.backbone.tokens import Tokens
 from newkind.errors import CacheError
 
-__all__ = ["RecordLayout", "TokenStore"]
+__all__ = ["TokenStore"]
 
 FORMAT = 1
 SHARD_BYTES = 256 * 2**20
+"""Largest size of a shard, unless a single record is larger."""
 OPEN_SHARDS = 48
+"""Largest number of shards that are open at the same time."""
 ENTRY = np.dtype([("digest", f"V{DIGEST_BYTES}"), ("crc", "<u4"), ("check", "<u4")])
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecordLayout:
-    """What one image's record holds: view 0 is the evaluation view, the others are random."""
-
-    n_views: int
-    """Random views; a record holds one view more."""
-    n_tokens: int
-    dim: int
-    dtype: str = "float16"
-    """float16, or int8 with one scale a token."""
-    keep_moments: bool = False
-
-    def __post_init__(self) -> None:
-        if self.dtype not in ("float16", "int8"):
-            raise CacheError(f"Tokens are kept as float16 or int8; got {self.dtype}.")
-        if self.n_views < 2:
-            raise CacheError(f"Training needs at least 2 random views of each image; got {self.n_views}.")
-
-    def view_dtype(self) -> np.dtype[np.void]:
-        """One view of one image, as it lies on disk."""
-        fields: list[Any] = [("xhat", "<f2" if self.dtype == "float16" else "i1", (self.n_tokens, self.dim))]
-        if self.dtype == "int8":
-            fields.append(("scale", "<f4", (self.n_tokens,)))
-        fields.append(("cls", "<f4", (self.dim,)))
-        if self.keep_moments:
-            fields.append(("moments", "<f4", (self.n_tokens, 2)))
-        return np.dtype(fields, align=True)
-
-    @property
-    def record_bytes(self) -> int:
-        return (self.n_views + 1) * self.view_dtype().itemsize
-
-    def pack(self, tokens: Tokens) -> NDArray[np.void]:
-        """Tokens of whole records, (R * (n_views + 1), ...), to what lies on disk, (R, n_views + 1)."""
-        packed = np.zeros(len(tokens), dtype=self.view_dtype())
-        xhat = tokens.xhat.float().cpu()
-        if self.dtype == "int8":
-            scale = xhat.abs().amax(dim=-1).clamp_min(1e-12) / 127  # (B, N)
-            packed["xhat"] = (xhat / scale[..., None]).round().to(torch.int8).numpy()
-            packed["scale"] = scale.numpy()
-        else:
-            packed["xhat"] = xhat.to(torch.float16).numpy()
-        packed["cls"] = tokens.cls.float().cpu().numpy()
-        if self.keep_moments and tokens.moments is not None:
-            packed["moments"] = tokens.moments.float().cpu().numpy()
-        return packed.reshape(-1, self.n_views + 1)
-
-    def unpack(self, packed: NDArray[np.void]) -> Tokens:
-        """Views as they lie on disk, (B,), to fp32 tokens."""
-        xhat = torch.from_numpy(packed["xhat"]).float()
-        if self.dtype == "int8":
-            xhat *= torch.from_numpy(packed["scale"])[..., None]
-        moments = torch.from_numpy(packed["moments"]).clone() if self.keep_moments else None
-        return Tokens(xhat, torch.from_numpy(packed["cls"]).clone(), moments)
-
-
 class TokenStore:
-    """Opens the store in `folder`, or starts one. Everything that is read was complete when it was written."""
+    """A store of records in a folder, opened or created. Only records that were completely written are visible.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the store.
+    layout : RecordLayout
+        Layout of the records.
+    about : dict
+        What the records are, as JSON. An existing store must have the same layout and description.
+
+    Raises
+    ------
+    CacheError
+        With code `damaged` for a damaged store (fact `record` for a damaged index entry), `other-tokens` for a store of other
+        records.
+    """
 
     def __init__(self, folder: Path, layout: RecordLayout, *, about: dict[str, Any]) -> None:
         self.folder = folder
@@ -113,15 +76,45 @@ class TokenStore:
         return len(self._crcs)
 
     def slot_of(self, digest: bytes) -> int | None:
-        """Where an image's record is; None if it is not here."""
+        """Find the record of an image.
+
+        Parameters
+        ----------
+        digest : bytes
+            Digest of the content of the image.
+
+        Returns
+        -------
+        int or None
+            Number of the record; None if there is none.
+        """
         return self._slots.get(digest)
 
     def digests(self, slots: NDArray[np.int64]) -> bytes:
-        """The digests of these records, one after the other; zeros for a slot of -1."""
+        """Digests of records.
+
+        Parameters
+        ----------
+        slots : ndarray of int64, shape (n,)
+            Numbers of records, or -1.
+
+        Returns
+        -------
+        bytes
+            The digests, concatenated; zeros for -1.
+        """
         return b"".join(self._digests[slot] if slot >= 0 else bytes(DIGEST_BYTES) for slot in slots.tolist())
 
     def append(self, digests: list[bytes], tokens: Tokens) -> None:
-        """Adds one record a digest. After this returns, the records survive the process and the machine."""
+        """Add records. When this returns, they are on disk.
+
+        Parameters
+        ----------
+        digests : list of bytes, length R
+            Digest of the content of each image.
+        tokens : Tokens of R * (V + 1) views
+            All views of these images, image by image.
+        """
         records = self.layout.pack(tokens)
         entries = np.zeros(len(digests), dtype=ENTRY)
         for i, (digest, record) in enumerate(zip(digests, records, strict=True)):
@@ -133,7 +126,7 @@ class TokenStore:
             os.fsync(self._shard(shard, write=True).fileno())
         with open(self.folder / "index.bin", "r+b") as index:
             index.seek(len(self) * ENTRY.itemsize)
-            index.truncate()  # half an entry, where the process was ended while it wrote one
+            index.truncate()  # an incomplete entry of a process that was killed
             index.write(entries.tobytes())
             index.flush()
             os.fsync(index.fileno())
@@ -143,11 +136,34 @@ class TokenStore:
             self._crcs.append(crc)
 
     def read(self, slots: NDArray[np.int64], views: NDArray[np.int64]) -> Tokens:
-        """One view of each record: slots (B,), views (B,) -> Tokens of B views, fp32."""
+        """Read one view per record.
+
+        Parameters
+        ----------
+        slots : ndarray of int64, shape (B,)
+            Numbers of records.
+        views : ndarray of int64, shape (B,)
+            Number of the view of each record.
+
+        Returns
+        -------
+        Tokens of B views
+            In fp32.
+        """
         return self.layout.unpack(self.read_packed(slots, views))
 
     def read_packed(self, slots: NDArray[np.int64], views: NDArray[np.int64]) -> NDArray[np.void]:
-        """The same as it lies on disk, (B,); `layout.unpack` makes tokens of it."""
+        """Read one view per record as it is stored; `layout.unpack` converts it to tokens.
+
+        Parameters
+        ----------
+        slots, views : ndarray of int64, shape (B,)
+            As in `read`.
+
+        Returns
+        -------
+        ndarray of shape (B,)
+        """
         packed = np.empty(len(slots), dtype=self._view_dtype)
         size = self._view_dtype.itemsize
         rows = packed.view(np.uint8).reshape(len(slots), size)
@@ -156,11 +172,16 @@ class TokenStore:
             file = self._shard(shard, write=False)
             file.seek(at * self.layout.record_bytes + view * size)
             if file.readinto(row.data) != size:  # type: ignore[attr-defined]
-                raise CacheError(f"{file.name} was cut short while it was in use.", fix=self._remedy())
+                raise self._damaged(f"{file.name} was truncated while it was in use.")
         return packed
 
     def damaged(self) -> list[int]:
-        """Slots whose bytes are not those that were written; reads the whole store."""
+        """Find records whose bytes have changed since they were written; reads the whole store.
+
+        Returns
+        -------
+        list of int
+        """
         found = []
         for slot, crc in enumerate(self._crcs):
             shard, row = divmod(slot, self.per_shard)
@@ -171,10 +192,11 @@ class TokenStore:
         return found
 
     def close(self) -> None:
+        """Close all files; they are opened again when needed."""
         _close_all(self._files)
 
     def _shard(self, number: int, *, write: bool) -> BinaryIO:
-        """The open file of a shard; a cache of thousands keeps only the OPEN_SHARDS last used ones open."""
+        """Open file of a shard; only the OPEN_SHARDS last used ones stay open."""
         file = self._files.pop(number, None)
         if file is not None and write and not file.writable():
             file.close()
@@ -184,59 +206,64 @@ class TokenStore:
             if write and not path.exists():
                 path.touch()
             file = open(path, "r+b" if write else "rb", buffering=0)  # noqa: SIM115 - closed here or in close()
-        self._files[number] = file  # the last used is the last in the dict
+        self._files[number] = file  # the last used one is the last in the dict
         while len(self._files) > OPEN_SHARDS:
             self._files.pop(next(iter(self._files))).close()
         return file
 
     def _check_meta(self, meta: dict[str, Any]) -> None:
+        """Write `meta.json` of a new store, or compare that of an existing one."""
         path = self.folder / "meta.json"
         wanted = json.loads(json.dumps(meta))
         if not path.exists():
             (self.folder / "index.bin").touch()
-            partial = path.with_suffix(".partial")
-            partial.write_text(json.dumps(meta, indent=2))
-            partial.replace(path)
+            write_bytes(path, json.dumps(meta, indent=2).encode(), error=CacheError)
             return
         try:
             found = json.loads(path.read_text())
         except (OSError, ValueError) as error:
-            raise CacheError(f"{path} cannot be read ({error}).", fix=self._remedy()) from None
+            raise self._damaged(f"{path} cannot be read ({error}).") from None
         if found != wanted:
-            raise CacheError(f"{self.folder} holds tokens of another kind than those asked for.", fix=self._remedy())
+            raise CacheError(
+                f"{self.folder} contains other tokens than the requested ones.",
+                fix=self._remedy(),
+                code="other-tokens",
+                folder=self.folder,
+            )
 
     def _read_index(self) -> NDArray[np.void]:
+        """Complete entries of the index."""
         try:
             content = (self.folder / "index.bin").read_bytes()
         except OSError as error:
-            raise CacheError(
-                f"The index of {self.folder} cannot be read ({error.strerror}).", fix=self._remedy()
-            ) from None
+            raise self._damaged(f"The index of {self.folder} cannot be read ({error.strerror}).") from None
         entries = np.frombuffer(content[: len(content) // ENTRY.itemsize * ENTRY.itemsize], dtype=ENTRY)
         is_sound = np.array([zlib.crc32(entry.tobytes()[:-4]) == int(entry["check"]) for entry in entries], dtype=bool)
         n_sound = len(entries) if is_sound.all() else int(is_sound.argmin())
-        if is_sound[n_sound:].any():  # a torn end is what a lost process leaves; a hole is something else
-            raise CacheError(f"The index of {self.folder} is damaged at record {n_sound}.", fix=self._remedy())
+        if is_sound[n_sound:].any():  # a killed process leaves an incomplete end, but never a gap
+            raise self._damaged(f"The index of {self.folder} is damaged at record {n_sound}.", record=n_sound)
         return entries[:n_sound]
 
     def _check_shards(self) -> None:
-        """Every record that the index names is there, and the last ones are what was written."""
+        """Check that the shards are long enough for all records of the index."""
         for shard in range(-(-len(self) // self.per_shard)):
             path = self.folder / f"tokens-{shard:05d}.bin"
             n = min(self.per_shard, len(self) - shard * self.per_shard)
             size = path.stat().st_size if path.exists() else 0
             if size < n * self.layout.record_bytes:
-                raise CacheError(
-                    f"{path} has {size:,} bytes, but its index speaks of {n * self.layout.record_bytes:,}: it was cut short.",
-                    fix=self._remedy(),
+                raise self._damaged(
+                    f"{path} has {size:,} bytes instead of {n * self.layout.record_bytes:,}.", file=path
                 )
+
+    def _damaged(self, what: str, **facts: Any) -> CacheError:
+        return CacheError(what, fix=self._remedy(), code="damaged", folder=self.folder, **facts)
 
     def _remedy(self) -> str:
         return f"Remove it with: newkind cache prune {self.folder.name}"
 
 
 def _write_all(file: BinaryIO, at: int, content: bytes) -> None:
-    """All of it, or the OSError that stands in the way: an unbuffered write may be short without one."""
+    """Write everything or raise OSError; a single unbuffered write may be short without an error."""
     file.seek(at)
     rest = memoryview(content)
     while rest:

