@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from dataclasses import field, fields
 from functools import cache
 from math import isfinite
@@ -12,11 +14,11 @@ from newkind.errors import ConfigError
 
 __all__ = ["check_settings", "choices_of", "read_setting", "setting", "value_type"]
 
-BOUNDS = {
-    "above": ("larger than", lambda value, bound: value > bound),
-    "at_least": ("at least", lambda value, bound: value >= bound),
-    "below": ("less than", lambda value, bound: value < bound),
-    "at_most": ("at most", lambda value, bound: value <= bound),
+BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
+    "above": ("larger than", operator.gt),
+    "at_least": ("at least", operator.ge),
+    "below": ("less than", operator.lt),
+    "at_most": ("at most", operator.le),
 }
 KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 

@@ -47,6 +47,10 @@ class FrameConfig(MethodConfig):
     mixture_restarts: int = setting(5, at_least=1)
     mixture_steps: int = setting(60, at_least=0)
 
+    @property
+    def n_random_views(self) -> int:
+        return self.frame_views
+
 
 class Frame(nn.Module):
     """z = (x - mean) W, of unit length. It is computed from labels, not trained.

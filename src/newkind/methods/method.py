@@ -27,6 +27,11 @@ class MethodConfig:
     def __post_init__(self) -> None:
         check_settings(self)
 
+    @property
+    def n_random_views(self) -> int:
+        """Number of random views per image whose features `start` and `settle` average with the evaluation view."""
+        return 0
+
 
 class AllImages(Protocol):
     """All images of a run, as `Method.start` and `Method.settle` see them."""
@@ -116,8 +121,6 @@ class Method(nn.Module, ABC):
         are merged at the end (`merge_categories`). For methods whose prototypes start at random.
     costly_readout : bool
         Whether `settle` is so costly that it is done during training only to compute scores.
-    n_random_views : int
-        Number of random views per image whose features `start` and `settle` average with the evaluation view.
     block_rate, head_rate : float
         Learning rates of the tuned blocks and of the heads, as multiples of the learning rate of the training.
     needs_truth : bool
@@ -129,7 +132,6 @@ class Method(nn.Module, ABC):
     trains: ClassVar[bool] = True
     spare_prototypes: ClassVar[bool] = False
     costly_readout: ClassVar[bool] = False
-    n_random_views: int = 0
     block_rate: float = 1.0
     head_rate: float = 1.0
     needs_truth: bool = False

@@ -75,7 +75,6 @@ class Modern(Method):
         self.config = config
         self.n_categories = n_categories
         self.block_rate, self.head_rate = config.block_rate, config.head_rate
-        self.n_random_views = config.frame_views
         self.frame = Frame(dim)
         self.classifier = CosineClassifier(dim, n_categories)
 
@@ -100,14 +99,14 @@ class Modern(Method):
 
     @torch.no_grad()
     def start(self, images: AllImages) -> None:
-        features = images.features(self.n_random_views)
+        features = images.features(self.config.n_random_views)
         if distributed.main_process():
             found = find_prototypes(self.frame, features, images, self.config, self.n_categories)
             self.classifier.prototypes.copy_(found.directions)
 
     @torch.no_grad()
     def settle(self, images: AllImages) -> None:
-        features = images.features(self.n_random_views)
+        features = images.features(self.config.n_random_views)
         if distributed.main_process():
             p = (self.logits(features.to(self.frame.weight.device)) / self.temperature).softmax(dim=-1)
             found = settle_prototypes(self.frame, features, images.labels, self.config, p=p)

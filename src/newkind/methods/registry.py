@@ -108,7 +108,7 @@ def build_method(name: str, dim: int, n_categories: int, config: MethodConfig) -
         raise ConfigError(
             f"At least 2 categories are needed, got {n_categories}.", code="out-of-range", setting="n_categories"
         )
-    return find_method(name).method(dim, n_categories, config)  # type: ignore[call-arg, arg-type]
+    return find_method(name).method(dim, n_categories, config)
 
 
 def method_config(

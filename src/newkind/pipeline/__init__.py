@@ -1,1 +1,1 @@
-"""The stages of a discovery, from a collection to a finished run."""
+"""The stages of a discovery, and what can be done with a finished run."""

@@ -1,4 +1,4 @@
-"""What `discover` says before it starts: the data's oddities, and what will be done and how long it takes."""
+"""Messages before a discovery starts: remarks about the data, and what will be done in which time."""
 
 from __future__ import annotations
 
@@ -10,89 +10,76 @@ import numpy as np
 import torch
 
 from newkind import distributed
-from newkind.backbone.loader import Prepared
-from newkind.backbone.vit import seconds_per_view
+from newkind.backbone.decoded_views import log_skipped
 from newkind.backbone.tokens import Tokens
+from newkind.backbone.vit import seconds_per_view
 from newkind.config import DiscoverConfig
-from newkind.data.catalog import Collection, Skipped
+from newkind.data.catalog import Collection
 from newkind.data.names import printable
 from newkind.data.sampling import steps_per_epoch
 from newkind.methods.method import Batch
-from newkind.methods.registry import METHODS
+from newkind.methods.registry import find_method
+from newkind.pipeline.setup import Setup, new_network
 from newkind.progress import duration
 from newkind.training.network import Network
 
-__all__ = ["announce", "step_seconds", "tell_data", "tell_skipped"]
+__all__ = ["announce_data", "announce_training", "step_seconds"]
 
 logger = logging.getLogger(__name__)
 
 
-def tell_data(collection: Collection) -> None:
-    """What a person should know before it starts."""
+def announce_data(collection: Collection) -> None:
+    """Log what the user should know about the data."""
     for note in collection.notes:
         logger.info(note)
-    tell_skipped(collection.skipped)
-    single = [
-        name for name, n in zip(collection.catalog.class_names, collection.catalog.counts(), strict=True) if n == 1
-    ]
-    if single:
-        more = f" and {len(single) - 1} more" if len(single) > 1 else ""
-        logger.info(f"{single[0]}{more}: a single labelled image; more would teach more.")
+    log_skipped(collection.skipped)
+    counts = zip(collection.catalog.class_names, collection.catalog.counts(), strict=True)
+    if single := [printable(name) for name, n in counts if n == 1]:
+        others = f" and {len(single) - 1} more" if len(single) > 1 else ""
+        logger.info(f"Only 1 labelled image: {single[0]}{others}. Label more images for better results.")
     truth = collection.truth
     if truth is not None and not np.any(truth.labels >= truth.n_old):
-        logger.info("The truth names no new class: there will be no score for New.")
+        logger.info("The truth contains no new class, so there is no accuracy for New.")
 
 
-def tell_skipped(items: tuple[Skipped, ...]) -> None:
-    for item in items[:5]:
-        logger.info(f"Set aside: {printable(item.name)} ({item.reason}).")
-    if len(items) > 5:
-        logger.info(f"... and {len(items) - 5} more; newkind inspect lists them.")
-
-
-def announce(
-    collection: Collection,
-    config: DiscoverConfig,
-    prepared: Prepared | None,
-    network: Network,
-    device: torch.device,
-    dim: int,
-) -> None:
-    """Epochs, steps and time."""
-    title, training = METHODS[config.method_name].title, config.training
-    if not network.method.trains:
-        logger.info(f"{title} on the features of {len(collection.catalog):,} images on {device} ({config.known_k}).")
+def announce_training(collection: Collection, config: DiscoverConfig, setup: Setup) -> None:
+    """Log method, epochs, steps and estimated time."""
+    entry, training, n_images = find_method(config.method_name), config.training, len(collection.catalog)
+    if not entry.method.trains:
+        logger.info(f"{entry.title} on the features of {n_images:,} images on {setup.device} ({config.n_categories}).")
         return
-    seconds = step_seconds(config, prepared, network, device, dim)
-    steps = steps_per_epoch(len(collection.catalog), training.batch_size * distributed.world_size())
+    # For the time of a step, an unknown number of categories may be off by a factor of 2.
+    network = new_network(config, setup, config.n_categories.number or 2 * max(collection.catalog.n_known_classes, 1))
+    steps = steps_per_epoch(n_images, training.batch_size * distributed.world_size())
+    seconds = training.epochs * steps * step_seconds(config, setup, network)
     logger.info(
-        f"{title}: {training.epochs} epochs of {steps} steps on {device}, about {duration(seconds * steps * training.epochs)} "
-        f"({config.known_k})."
+        f"{entry.title}: {training.epochs} epochs of {steps} steps on {setup.device}, about {duration(seconds)} "
+        f"({config.n_categories})."
     )
 
 
-def step_seconds(
-    config: DiscoverConfig, prepared: Prepared | None, network: Network, device: torch.device, dim: int
-) -> float:
-    """A step of training, measured on made-up tokens (and, online, on a few views through the trunk)."""
-    training = config.training
-    n_tokens = prepared.trunk.n_tokens if prepared else 0
-    rows = training.n_views * training.batch_size
-    moments = torch.ones(rows, n_tokens, 2, device=device) if prepared and prepared.trunk.keep_moments else None
-    tokens = Tokens(torch.zeros(rows, n_tokens, dim, device=device), torch.zeros(rows, dim, device=device), moments)
-    trial = copy.deepcopy(network).to(device)  # what a method remembers between steps stays untouched
+def step_seconds(config: DiscoverConfig, setup: Setup, network: Network) -> float:
+    """Seconds of a training step, measured on random tokens (online: and on a few views through the trunk)."""
+    training, backbone, device = config.training, setup.backbone, setup.device
+    n_tokens = backbone.trunk.n_tokens if backbone else 0
+    rows = training.views_per_step * training.batch_size
+    moments = torch.ones(rows, n_tokens, 2, device=device) if backbone and backbone.trunk.keep_moments else None
+    tokens = Tokens(
+        torch.zeros(rows, n_tokens, setup.dim, device=device), torch.zeros(rows, setup.dim, device=device), moments
+    )
+    trial = copy.deepcopy(network).to(device)  # what a method remembers between steps is not changed
     for _ in range(2):
         start = time.perf_counter()
         batch = Batch(
             labels=torch.zeros(training.batch_size, dtype=torch.long, device=device),
-            n_views=training.n_views,
+            n_views=training.views_per_step,
             epoch=0,
             n_epochs=1,
             teacher_logits=trial.teacher_logits(tokens),
             generator=torch.Generator(),
         )
         trial.method.loss_terms(trial.features(tokens), batch).total().backward()  # type: ignore[no-untyped-call]
-        seconds = 1.3 * (time.perf_counter() - start)  # the optimiser's step and reading
-    if config.online and prepared is not None:
-        seconds += rows * seconds_per_view(prepared.trunk, config.backbone.image_size, device=device)
+        seconds = 1.3 * (time.perf_counter() - start)  # 0.3 for the optimizer and for reading tokens
+    if config.online and backbone is not None:
+        seconds += rows * seconds_per_view(backbone.trunk, config.backbone.image_size, device=device)
     return seconds

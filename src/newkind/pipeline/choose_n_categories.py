@@ -1,53 +1,79 @@
-"""How many prototypes a run gets, where nobody knows the number of categories or the one that was asked for is hard to believe."""
+"""How many prototypes a run gets: as many as asked for, or estimated from the features of the backbone as loaded."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-from torch import Tensor
+import torch
 
-from newkind.clustering.n_categories import Estimate, estimate_n_categories, median_estimate
-from newkind.config import DiscoverConfig
-from newkind.methods.method import Method
-from newkind.pipeline.estimate_n_categories import load_estimate, save_estimate
+from newkind import distributed
+from newkind.clustering.estimate import Estimate, median_estimate
+from newkind.clustering.n_categories import estimate_n_categories
+from newkind.config import DiscoverConfig, NCategories
+from newkind.methods.registry import find_method
+from newkind.runs.estimate_file import load_estimate, save_estimate
 from newkind.runs.run import Run
+from newkind.training.data import ImageFeatures
 
-__all__ = ["choose_n_categories"]
+__all__ = ["choose_n_categories", "n_prototypes"]
 
 logger = logging.getLogger(__name__)
 
 
-def choose_n_categories(
-    run: Run,
-    config: DiscoverConfig,
-    method: Method,
-    views: Sequence[Tensor],
-    labels: NDArray[np.integer],
-    *,
-    n_known: int,
-) -> int:
-    """The middle of what each view (n, d) says; what was found out for this run before is kept. labels (n,), -1 for unlabelled."""
-    estimate = load_estimate(run)
-    if estimate is None:
-        seed = config.training.seed
-        estimate = median_estimate([estimate_n_categories(view, labels, n_known=n_known, seed=seed) for view in views])
-        save_estimate(run, estimate)
-    logger.info(estimate.sentence())
-    return _number_of_prototypes(estimate, config, method)
+def choose_n_categories(run: Run, config: DiscoverConfig, images: ImageFeatures) -> int:
+    """Number of prototypes of a run.
+
+    An estimate is the median over the evaluation view and the random views that the method uses. It is saved in the run
+    folder, and a resumed run uses the saved one.
+
+    Parameters
+    ----------
+    run : Run
+        Run folder.
+    config : DiscoverConfig
+        Configuration.
+    images : ImageFeatures
+        All images, seen through the backbone as loaded.
+
+    Returns
+    -------
+    int
+        The same number in every process.
+    """
+    asked = config.n_categories
+    if asked.rule == "fixed" and asked.number is not None:
+        return asked.number
+    is_saved = distributed.broadcast(torch.tensor(int(distributed.main_process() and run.estimate_file.exists())))
+    views = [] if is_saved else images.each_view(config.method.n_random_views)
+    chosen = torch.zeros(1, dtype=torch.int64)
+    if distributed.main_process():
+        estimate = load_estimate(run)
+        if estimate is None:
+            labels = images.labels.numpy()
+            estimate = median_estimate(
+                [estimate_n_categories(view, labels, n_known=images.n_known, seed=images.seed) for view in views]
+            )
+            save_estimate(run, estimate)
+        logger.info(estimate.sentence())
+        chosen.fill_(n_prototypes(estimate, asked, spare=find_method(config.method_name).method.spare_prototypes))
+    return int(distributed.broadcast(chosen))
 
 
-def _number_of_prototypes(estimate: Estimate, config: DiscoverConfig, method: Method) -> int:
-    asked = config.method.n_categories
-    if config.auto_k:
-        # A method that starts at random leaves unused what it does not need; one that starts from clusters splits them.
-        return estimate.generous() if method.merges and not method.starts else estimate.n_categories
-    if estimate.way == "guess" or asked <= estimate.high:
-        return asked
-    logger.info(
-        f"{asked} categories are more than these images seem to have: {estimate.n_categories} are looked for "
-        f"(--exactly insists on {asked})."
-    )
-    return estimate.n_categories
+def n_prototypes(estimate: Estimate, asked: NCategories, *, spare: bool) -> int:
+    """Number of prototypes for an estimated number of categories.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        The estimate.
+    asked : NCategories
+        What was asked for: estimated, or at most a number.
+    spare : bool
+        Whether the method leaves unused what it does not need, and gets spare prototypes.
+
+    Returns
+    -------
+    int
+    """
+    wanted = estimate.generous() if spare else estimate.n_categories
+    return wanted if asked.number is None else min(wanted, asked.number)

@@ -1,4 +1,4 @@
-"""`evaluate`: a finished run against a table of true classes."""
+"""`evaluate`: scores of a finished run against a table of true classes."""
 
 from __future__ import annotations
 
@@ -7,37 +7,55 @@ from pathlib import Path
 
 import numpy as np
 
-from newkind.data import read_truth
+from newkind.data.truth_table import read_truth
 from newkind.errors import DataError
 from newkind.evaluation import Evaluation, evaluate
-from newkind.runs.assignments import read_assignments
+from newkind.runs.assignments import read_assignments, read_categories
 from newkind.runs.run import Run
 
-__all__ = ["RunScores", "score_run"]
+__all__ = ["RunScores", "evaluate_run"]
 
 
 @dataclass(frozen=True)
 class RunScores:
-    """The scores, and how many unlabelled images the truth does not name."""
+    """Scores of a run.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        All scores.
+    n_without : int
+        Number of unlabelled images without a truth.
+    """
 
     evaluation: Evaluation
     n_without: int
 
 
-def score_run(run: Run, truth_file: Path) -> RunScores:
-    """Old classes are those that the run knew; every other class of the truth is New."""
+def evaluate_run(run: Run, truth_file: Path) -> RunScores:
+    """Score the unlabelled images of a run. Classes that the run knew are Old; all others are New.
+
+    Parameters
+    ----------
+    run : Run
+        A finished run.
+    truth_file : Path
+        Table with the true class of each image.
+
+    Returns
+    -------
+    RunScores
+    """
     truth = read_truth(truth_file)
-    known = {
-        category["name"]
-        for category in run.read_json(run.categories_file)["categories"]
-        if category["status"] == "known"
-    }
+    known = {category.name for category in read_categories(run) if category.status == "known"}
     lines = [line for line in read_assignments(run) if line.status != "labelled"]
     scored = [line for line in lines if truth.get(line.file)]
     if not scored:
         raise DataError(
-            f"{truth_file} names none of the run's {len(lines)} unlabelled images.",
+            f"{truth_file} contains none of the {len(lines)} unlabelled images of the run.",
             fix="File names must be those of assignments.csv.",
+            code="no-truth",
+            file=truth_file,
         )
     true = np.array([truth[line.file] for line in scored])
     found = evaluate(true, np.array([line.category for line in scored]), np.array([name in known for name in true]))

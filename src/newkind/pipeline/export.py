@@ -1,4 +1,4 @@
-"""`sort`: a run's images into one folder a category, by link, copy or move. Never overwrites, and can be repeated."""
+"""`sort`: put the images of a run into one folder per category, by link, copy or move. Never overwrites; can be repeated."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from newkind.atomic import replacing
 from newkind.errors import RunError
 from newkind.runs.assignments import Assignment
 
@@ -20,16 +21,37 @@ MODES = ("symlink", "copy", "move")
 
 @dataclass(frozen=True)
 class Placement:
-    """One file and where it goes."""
+    """A file and its target.
+
+    Parameters
+    ----------
+    source : Path
+        The file.
+    target : Path
+        Where it is put.
+    """
 
     source: Path
     target: Path
 
 
 def plan_sorting(lines: list[Assignment], root: Path, folder: Path) -> list[Placement]:
-    """Where every file would go. Names are kept; a second file of the same name in a category gets a number.
+    """Plan where every file goes. A second file of the same name in a category gets a number.
 
-    Names count as the same as some file systems see them: without regard to case or to how accents are composed.
+    Names are compared as some file systems do: without regard to case or to how accents are composed.
+
+    Parameters
+    ----------
+    lines : list of Assignment
+        Assignments of a run.
+    root : Path
+        Folder that their file names are relative to.
+    folder : Path
+        Target folder.
+
+    Returns
+    -------
+    list of Placement
     """
     folders: dict[str, str] = {}
     taken: set[str] = set()
@@ -62,17 +84,37 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def carry_out(plan: list[Placement], mode: str, *, advance: Callable[[int], None]) -> int:
-    """Places the files that are not in place yet; gives their number. Whatever stands in the way is an error before a file moves."""
+    """Place the files that are not in place yet. An obstacle is an error before the first file is moved.
+
+    Parameters
+    ----------
+    plan : list of Placement
+        As from `plan_sorting`.
+    mode : {"symlink", "copy", "move"}
+        How files are placed.
+    advance : callable
+        Called with the number of files that are in place.
+
+    Returns
+    -------
+    int
+        Number of files that were placed.
+    """
     todo = [item for item in plan if not _is_done(item, mode)]
     for item in todo:
         _check_free(item.target)
         if not item.source.exists():
-            raise RunError(f"{item.source} is not there any more; nothing was touched.")
+            raise RunError(
+                f"{item.source} does not exist any more. Nothing was changed.",
+                fix="Name the folder that the images are in now with `data`.",
+                code="missing-file",
+                file=item.source,
+            )
     advance(len(plan) - len(todo))
     for item in todo:
         try:
             item.target.parent.mkdir(parents=True, exist_ok=True)
-            _check_free(item.target)  # nobody has put something there meanwhile
+            _check_free(item.target)  # in case it was created in the meantime
             if mode == "symlink":
                 item.target.symlink_to(item.source.resolve())
             elif mode == "copy":
@@ -81,8 +123,10 @@ def carry_out(plan: list[Placement], mode: str, *, advance: Callable[[int], None
                 _move(item)
         except OSError as error:
             raise RunError(
-                f"{item.target} could not be made ({error.strerror}).",
-                fix="Mend that and run the same command again: it goes on.",
+                f"{item.target} could not be created ({error.strerror}).",
+                fix="Repeat the command to resume.",
+                code="cannot-write",
+                file=item.target,
             ) from None
         advance(1)
     return len(todo)
@@ -90,14 +134,15 @@ def carry_out(plan: list[Placement], mode: str, *, advance: Callable[[int], None
 
 def _check_free(target: Path) -> None:
     if os.path.lexists(target):
-        raise RunError(f"{target} exists already; it was not touched.", fix="Take another --to folder.")
+        raise RunError(
+            f"{target} exists already. It was not changed.", fix="Use another `to` folder.", code="exists", file=target
+        )
 
 
 def _copy(item: Placement) -> None:
-    """Whole or not at all."""
-    partial = item.target.with_name(item.target.name + ".partial")
-    shutil.copy2(item.source, partial)
-    partial.replace(item.target)
+    """Copy atomically."""
+    with replacing(item.target) as partial:
+        shutil.copy2(item.source, partial)
 
 
 def _move(item: Placement) -> None:
@@ -106,7 +151,7 @@ def _move(item: Placement) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        _copy(item)  # to another disk: the original goes only after the copy is whole
+        _copy(item)  # to another disk: the original is removed only after the copy is complete
         item.source.unlink()
 
 
@@ -121,6 +166,6 @@ def _is_done(item: Placement, mode: str) -> bool:
 
 
 def _folder_name(category: str) -> str:
-    """A category's name as a folder that stays inside the target on every system."""
+    """Folder name of a category that is valid on every system and stays inside the target."""
     name = "".join("_" if c in '/\\:*?"<>|' or ord(c) < 32 else c for c in category).strip(". ")
     return name or "_"

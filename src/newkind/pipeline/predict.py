@@ -1,85 +1,150 @@
-"""`predict`: images never seen, sorted by a finished run's model."""
+"""`predict`: assign images that a run has not seen to its categories."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from newkind.backbone.online import OnlineTokens
-from newkind.backbone.ready import ReadyFeatures
-from newkind.data import Collection, Features, FileImages, Names, Skipped
-from newkind.data.decoding import IMAGE_SUFFIXES
+from newkind.backbone.loader import Backbone
+from newkind.backbone.sources import OnlineTokens, ReadyFeatures, TokenSource
+from newkind.data.catalog import Skipped
+from newkind.data.image_files import find_images
+from newkind.data.items import Features, FileImages, Images
+from newkind.data.names import Names
+from newkind.data.open_data import open_data
+from newkind.data.views import ViewRecipe
 from newkind.errors import DataError
+from newkind.progress import quiet
 from newkind.runs.assignments import Assignment, assignments_of
 from newkind.runs.model_io import LoadedModel
-from newkind.training.inference import predict_images
+from newkind.training.inference import predict_readable
 
-__all__ = ["Sorted", "images_at", "sort_images"]
-
-
-class Sorted:
-    """Lines for assignments, the novelty of each, and what could not be decoded."""
-
-    def __init__(self, lines: list[Assignment], novelty: list[float], skipped: tuple[Skipped, ...]) -> None:
-        self.lines = lines
-        self.novelty = novelty
-        self.skipped = skipped
+__all__ = ["Prediction", "open_model_source", "predict", "read_inputs"]
 
 
-def images_at(places: list[Path]) -> FileImages:
-    """Image files, every image below folders, and those that .txt lists name (one a line). Names are as given."""
-    found: list[str] = []
+@dataclass(frozen=True)
+class Prediction:
+    """Result of `predict`.
+
+    Parameters
+    ----------
+    assignments : list of Assignment
+        Exactly one per input, in order. An image that cannot be read has the status `unreadable` and no category.
+    skipped : tuple of Skipped
+        Images that cannot be read, with the reasons.
+    """
+
+    assignments: list[Assignment]
+    skipped: tuple[Skipped, ...]
+
+
+def read_inputs(places: Sequence[Path], *, missing_ok: bool = False) -> FileImages | Features:
+    """Items to predict.
+
+    Parameters
+    ----------
+    places : sequence of Path
+        Image files, folders, .txt files that list one image per line, or .npz files with features. An image that is
+        given twice is predicted twice.
+    missing_ok : bool, default=False
+        Whether an image file that does not exist is passed on, so that it gets the status `unreadable`.
+
+    Returns
+    -------
+    FileImages or Features
+    """
+    arrays = [place.suffix.lower() == ".npz" for place in places]
+    if any(arrays):
+        if not all(arrays):
+            raise DataError(
+                "Images and .npz files cannot be predicted together.",
+                fix="Predict them separately.",
+                code="mixed-inputs",
+            )
+        return _join([_features(place) for place in places])
+    names: list[str] = []
     for place in places:
-        if place.is_dir():
-            below = (p for p in sorted(place.rglob("*")) if p.suffix.lower() in IMAGE_SUFFIXES and p.is_file())
-            found += [str(p) for p in below]
-        elif place.suffix.lower() == ".txt" and place.is_file():
-            found += [line.strip() for line in place.read_text(errors="surrogateescape").splitlines() if line.strip()]
-        elif place.exists():
-            found.append(str(place))
+        if place.is_dir() or (place.suffix.lower() == ".txt" and place.exists()):
+            found = find_images([place])
+            names += [*found.names, *(item.name for item in found.skipped)]
+        elif missing_ok or place.exists():
+            names.append(str(place))
         else:
-            raise DataError(f"{place} does not exist.")
-    if not found:
-        raise DataError(f"There is no image in {', '.join(map(str, places))}.")
-    return FileImages(Path(), Names(dict.fromkeys(found)))
+            raise DataError(f"{place} does not exist.", code="missing-file", path=str(place))
+    if not names:
+        raise DataError("There is nothing to predict.", fix="Name at least one image.", code="no-images")
+    return FileImages(Path(), Names(names))
 
 
-def sort_images(model: LoadedModel, images: FileImages | Features, *, advance: Callable[[int], None]) -> Sorted:
-    """Categories for images that the model has not seen, from their evaluation view."""
-    source: OnlineTokens | ReadyFeatures
-    if isinstance(images, Features):
-        if model.prepared is not None or images.values.shape[1] != model.dim:
-            wanted = "images" if model.prepared is not None else f"features of {model.dim} numbers"
-            raise DataError(f"This run sorts {wanted}, not features of {images.values.shape[1]} numbers.")
-        source, device = ReadyFeatures(images), torch.device("cpu")
-    elif model.prepared is None:
-        raise DataError("This run was made on ready features; it cannot sort images.")
-    else:
-        device = model.prepared.device
-        source = OnlineTokens(images, model.prepared.trunk, model.trunk.recipe, device=device)
-    usable = np.flatnonzero(source.usable)
-    unlabelled = np.full(len(usable), -1)
-    predictions = predict_images(
-        model.network,
-        source,
-        usable,
-        labels=unlabelled,
-        n_known=model.n_known,
-        device=device,
-        batch_size=32,
-        advance=advance,
+def _features(path: Path) -> Features:
+    """Features of an .npz file."""
+    items = open_data(path).catalog.items
+    if not isinstance(items, Features):
+        raise DataError(
+            f"{path} contains images, not features.",
+            fix="Predict image files, or an .npz file with `features`.",
+            code="not-features",
+            path=str(path),
+        )
+    return items
+
+
+def _join(parts: list[Features]) -> Features:
+    dims = {part.values.shape[1] for part in parts}
+    if len(dims) > 1:
+        raise DataError(f"The .npz files have features of different dimensions: {sorted(dims)}.", code="mixed-inputs")
+    names = [name for part in parts for name in part.names]
+    return parts[0] if len(parts) == 1 else Features(np.concatenate([part.values for part in parts]), names)
+
+
+def predict(model: LoadedModel, items: Images | Features, *, advance: Callable[[int], None] = quiet) -> Prediction:
+    """Assign items to the categories of a model, each decoded once.
+
+    Parameters
+    ----------
+    model : LoadedModel
+        Model of a finished run.
+    items : Images or Features
+        As from `read_inputs`.
+    advance : callable, optional
+        Called with the number of items of each finished batch.
+
+    Returns
+    -------
+    Prediction
+    """
+    source, device = open_model_source(model, items)
+    readable, predictions = predict_readable(
+        model.network, source, len(items), n_known=model.n_known, device=device, advance=advance
     )
-    names = [images.names[int(i)] for i in usable]
-    lines = assignments_of(names, unlabelled, model.categories, predictions)
-    return Sorted(lines, predictions.novelty.tolist(), source.skipped)
+    names = [items.names[int(i)] for i in readable]
+    found = assignments_of(names, np.full(len(names), -1), model.categories, predictions)
+    assignments = [Assignment(name, "", "unreadable", 0.0, "", 0.0) for name in items.names]
+    for i, assignment in zip(readable, found, strict=True):
+        assignments[int(i)] = assignment
+    return Prediction(assignments, source.skipped)
 
 
-def as_images(collection: Collection) -> FileImages | Features:
-    """What `predict` can take of a collection."""
-    items = collection.catalog.items
-    if isinstance(items, FileImages | Features):
-        return items
-    raise DataError("predict takes image files, or an .npz file with features.")
+def open_model_source(model: LoadedModel, items: Images | Features) -> tuple[TokenSource, torch.device]:
+    """Source of tokens for a model, and the device to compute on; raises if the model is for other items."""
+    backbone: Backbone | None = model.backbone
+    if isinstance(items, Features):
+        dim = items.values.shape[1]
+        if backbone is not None or dim != model.dim:
+            wanted = "images" if backbone is not None else f"{model.dim} features"
+            raise DataError(
+                f"X has {dim} features, but the model is expecting {wanted} as input.", code="wrong-input", dim=dim
+            )
+        return ReadyFeatures(items), torch.device("cpu")
+    if backbone is None:
+        raise DataError(
+            "The run was made from ready features and cannot predict images.",
+            fix="Give it features of the same kind.",
+            code="wrong-input",
+        )
+    recipe = ViewRecipe(image_size=model.config.image_size)
+    return OnlineTokens(items, backbone.trunk, recipe, device=backbone.device), backbone.device

@@ -1,1 +1,1 @@
-"""The run folder: its files, assignments, model and metrics."""
+"""The run folder: its files, categories, assignments, model and metrics."""

@@ -1,9 +1,10 @@
-"""The result: which category each image belongs to, and how sure that is."""
+"""Categories and assignments: which category each image belongs to, and with which confidence."""
 
 from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ __all__ = [
     "category_rows",
     "name_categories",
     "read_assignments",
+    "read_categories",
 ]
 
 COLUMNS = ("file", "category", "status", "confidence", "second", "second_confidence")
@@ -30,34 +32,81 @@ COLUMNS = ("file", "category", "status", "confidence", "second", "second_confide
 
 @dataclass(frozen=True)
 class Category:
-    """One prototype of the classifier, as people see it."""
+    """A known class or a discovered category.
+
+    Parameters
+    ----------
+    name : str
+        Name of the known class, or new-01, new-02, ... by size.
+    status : {"known", "new"}
+        Whether it is a known class.
+    prototype : int
+        Its index in the classifier.
+    n_images : int
+        Number of unlabelled images assigned to it; 0 for a category that is not in use.
+    mean_confidence : float
+        Mean confidence of these images.
+    """
 
     name: str
     status: str
-    """known or new"""
     prototype: int
     n_images: int
-    """Unlabelled images that were sorted into it; 0 for one that is not in use."""
     mean_confidence: float
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """A line of assignments.csv."""
+    """Category of one image; a line of assignments.csv.
+
+    Parameters
+    ----------
+    file : str
+        Name of the image.
+    category : str
+        Its category; empty for an image that cannot be read.
+    status : {"labelled", "known", "new", "unreadable"}
+        Whether the category was given as a label, is a known class, is new, or the image cannot be read.
+    confidence : float
+        Probability of the category.
+    second : str
+        Second most likely category; for a labelled image that the model would assign elsewhere, that category.
+    second_confidence : float
+        Its probability.
+    novelty : float, optional
+        Probability of all new categories together; None where it was not computed.
+    """
 
     file: str
     category: str
     status: str
-    """labelled (the label that was given), known or new."""
     confidence: float
     second: str
     second_confidence: float
+    novelty: float | None = None
 
 
 def name_categories(
-    known: tuple[str, ...], n_categories: int, best: NDArray[np.int64], confidence: NDArray[np.float32]
+    known: Sequence[str], n_categories: int, best: NDArray[np.int64], confidence: NDArray[np.float32]
 ) -> list[Category]:
-    """Known classes by their names, new ones as new-01, new-02, ... by size. best, confidence: (n,) of unlabelled images."""
+    """Name the categories: known classes by their names, new ones new-01, new-02, ... by size.
+
+    Parameters
+    ----------
+    known : sequence of str
+        Names of the known classes.
+    n_categories : int
+        Number of categories K, known and new together.
+    best : ndarray of int64, shape (n,)
+        Category of each unlabelled image.
+    confidence : ndarray of float32, shape (n,)
+        Its probability.
+
+    Returns
+    -------
+    list of Category
+        In the order of the classifier's prototypes.
+    """
     counts = np.bincount(best, minlength=n_categories)
     means = np.bincount(best, weights=confidence, minlength=n_categories) / np.maximum(counts, 1)
     new = sorted(range(len(known), n_categories), key=lambda k: (-counts[k], k))
@@ -81,53 +130,77 @@ def name_categories(
 
 
 def assignments_of(
-    files: list[str], labels: NDArray[np.integer], categories: list[Category], predictions: Predictions
+    files: Sequence[str], labels: NDArray[np.integer], categories: Sequence[Category], predictions: Predictions
 ) -> list[Assignment]:
-    """One line an image; a labelled image keeps its label, with the probability that the model gives to it."""
+    """One assignment per image.
+
+    Parameters
+    ----------
+    files : sequence of str, of length n
+        Names of the images.
+    labels : ndarray of int, shape (n,)
+        Given labels, -1 for unlabelled. A labelled image keeps its label, with the probability the model gives to it.
+    categories : sequence of Category
+        All categories.
+    predictions : Predictions
+        Of the n images.
+
+    Returns
+    -------
+    list of Assignment
+    """
     lines = []
     for i, file in enumerate(files):
         best, second = int(predictions.best[i]), int(predictions.second[i])
         status, p, p2 = categories[best].status, predictions.best_probability[i], predictions.second_probability[i]
         if labels[i] >= 0:
-            if best != labels[i]:  # the model would have said otherwise: that is the second opinion
+            if best != labels[i]:  # the model disagrees: its own answer becomes the second category
                 best, second, p, p2 = int(labels[i]), best, predictions.given_probability[i], p
             status = "labelled"
         lines.append(
             Assignment(
-                file, categories[best].name, status, round(float(p), 4), categories[second].name, round(float(p2), 4)
+                file=file,
+                category=categories[best].name,
+                status=status,
+                confidence=round(float(p), 4),
+                second=categories[second].name,
+                second_confidence=round(float(p2), 4),
+                novelty=round(float(predictions.novelty[i]), 4),
             )
         )
     return lines
 
 
-def assignments_csv(lines: list[Assignment], *, extra: dict[str, list[float]] | None = None) -> str:
-    """CSV text with the columns of COLUMNS, and those of `extra` after them."""
-    extra = extra or {}
-    rows = [_csv_line([*COLUMNS, *extra])]
-    for i, line in enumerate(lines):
-        first = (
-            line.file,
-            line.category,
-            line.status,
-            f"{line.confidence:.4f}",
-            line.second,
-            f"{line.second_confidence:.4f}",
-        )
-        rows.append(_csv_line([*first, *(f"{column[i]:.4f}" for column in extra.values())]))
-    return "".join(rows)
+def assignments_csv(lines: Sequence[Assignment], *, with_novelty: bool = False) -> str:
+    """CSV text with the columns of COLUMNS, and `novelty` after them if asked for."""
+    names = [*COLUMNS, "novelty"] if with_novelty else list(COLUMNS)
+    return "".join(
+        _csv_line(row) for row in ([names] + [[_text(getattr(line, name)) for name in names] for line in lines])
+    )
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else f"{value:.4f}"
 
 
 def _csv_line(cells: list[str]) -> str:
-    """Written with the standard's line end, so that a carriage return inside a name is quoted, and ended with ours."""
+    """CSV line that ends with a newline; written with CRLF first, so that a carriage return inside a name is quoted."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\r\n").writerow(cells)
     return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def read_assignments(run: Run) -> list[Assignment]:
-    """The lines of a finished run."""
+    """Assignments of a finished run.
+
+    Raises
+    ------
+    RunError
+        With the code `not-finished` or `unreadable`.
+    """
+    path = run.assignments_file
     try:
-        with open(run.assignments_file, newline="", encoding="utf-8", errors="surrogateescape") as file:
+        with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
             return [
                 Assignment(
                     row["file"],
@@ -141,12 +214,25 @@ def read_assignments(run: Run) -> list[Assignment]:
             ]
     except FileNotFoundError:
         raise RunError(
-            f"{run.folder} is not finished: it has no assignments.csv.", fix="Run the same discover command again."
+            f"{run.folder} is not finished: it has no {path.name}.",
+            fix="Repeat the discover command that started it.",
+            code="not-finished",
+            folder=run.folder,
         ) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{run.assignments_file} cannot be read ({error}).") from None
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        raise RunError(f"{path} cannot be read ({error}).", code="unreadable", file=path) from None
 
 
-def category_rows(categories: list[Category]) -> dict[str, Any]:
-    """For categories.json."""
+def read_categories(run: Run) -> list[Category]:
+    """Categories of a finished run."""
+    try:
+        return [Category(**row) for row in run.read_json(run.categories_file)["categories"]]
+    except (KeyError, TypeError) as error:
+        raise RunError(
+            f"{run.categories_file} cannot be read ({error}).", code="unreadable", file=run.categories_file
+        ) from None
+
+
+def category_rows(categories: Sequence[Category]) -> dict[str, Any]:
+    """Content of categories.json."""
     return {"categories": [asdict(category) for category in categories]}

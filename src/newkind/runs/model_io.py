@@ -1,9 +1,10 @@
-"""A trained model on disk: tensors as safetensors, everything else as JSON. Nothing in it is run."""
+"""A trained model on disk: tensors as safetensors, everything else as JSON. Loading it runs no code."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file
@@ -11,10 +12,12 @@ from safetensors.torch import load_file
 from newkind.backbone.loader import Backbone, load_backbone
 from newkind.config import BackboneConfig, DiscoverConfig, from_json, to_json
 from newkind.errors import RunError, WeightsError
+from newkind.methods.method import Method
 from newkind.methods.registry import build_method, find_method
-from newkind.runs.assignments import Category
+from newkind.runs.assignments import Category, read_categories
+from newkind.runs.format_1 import upgrade_card
 from newkind.runs.run import Run
-from newkind.training.checkpoint import write_safely
+from newkind.training.checkpoint import save_tensors
 from newkind.training.network import Network
 
 __all__ = ["LoadedModel", "load_model", "save_model"]
@@ -22,35 +25,65 @@ __all__ = ["LoadedModel", "load_model", "save_model"]
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A network with all that is needed to use it."""
+    """A network with everything that is needed to use it.
+
+    Parameters
+    ----------
+    network : Network
+        Tuned blocks and heads.
+    backbone : Backbone or None
+        The backbone; None for a model on ready features.
+    config : BackboneConfig
+        Its configuration.
+    categories : list of Category
+        Categories in the order of the classifier's prototypes.
+    n_known : int
+        Number of known classes.
+    dim : int
+        Dimension of the features.
+    """
 
     network: Network
-    prepared: Backbone | None
-    """None for a model on ready features."""
-    trunk: BackboneConfig
+    backbone: Backbone | None
+    config: BackboneConfig
     categories: list[Category]
     n_known: int
     dim: int
 
 
 def save_model(
-    run: Run, network: Network, config: DiscoverConfig, *, dim: int, n_known: int, prepared: Backbone | None
+    run: Run, network: Network, config: DiscoverConfig, *, dim: int, n_known: int, backbone: Backbone | None
 ) -> None:
-    """The tuned blocks and the heads; the frozen trunk is named by its hash."""
+    """Write tuned blocks and heads; the frozen trunk is identified by its hash.
+
+    Parameters
+    ----------
+    run : Run
+        Run folder.
+    network : Network
+        Trained network.
+    config : DiscoverConfig
+        Configuration of the discovery.
+    dim : int
+        Dimension of the features.
+    n_known : int
+        Number of known classes.
+    backbone : Backbone or None
+        The backbone; None for ready features.
+    """
     tensors = {
-        name: value.detach().cpu().contiguous()
-        for name, value in network.state_dict().items()
-        if not name.startswith("teacher")
+        name: value.detach().cpu() for name, value in network.state_dict().items() if not name.startswith("teacher")
     }
-    write_safely(run.model_file, tensors, {"newkind": "model"})
+    save_tensors(run.model_file, tensors, {"newkind": "model"})
     run.write_json(
         run.model_card,
         {
             "method": config.method_name,
             "method_config": to_json(config.method),
-            "trunk": to_json(config.backbone),
-            "weights_sha256": prepared.sha256 if prepared else None,
-            "weights_source": prepared.source if prepared else None,
+            "n_categories": network.method.n_categories,
+            "backbone": to_json(config.backbone),
+            "weights_sha256": backbone.sha256 if backbone else None,
+            "weights_source": backbone.source if backbone else None,
             "dim": dim,
             "n_known": n_known,
         },
@@ -58,28 +91,57 @@ def save_model(
 
 
 def load_model(run: Run, *, device: str = "auto", weights: Path | None = None) -> LoadedModel:
-    """The model of a finished run; the backbone's weights must be the ones that it was trained on."""
+    """Load the model of a finished run.
+
+    Parameters
+    ----------
+    run : Run
+        Run folder.
+    device : str, default="auto"
+        Device to load it on.
+    weights : Path, optional
+        File with the weights of the backbone, if it has been moved. They must be the ones the run was trained with.
+
+    Returns
+    -------
+    LoadedModel
+    """
     run.config()
     card = run.read_json(run.model_card)
     try:
-        moved = {} if weights is None else {"weights": weights}
-        trunk = from_json(BackboneConfig, card["trunk"] | {"device": device} | moved)
-        kind = find_method(card["method"]).config
-        method = build_method(card["method"], card["dim"], from_json(kind, card["method_config"]))
-        categories = [Category(**row) for row in run.read_json(run.categories_file)["categories"]]
+        card = upgrade_card(card) if "trunk" in card else card
+        moved: dict[str, Any] = {} if weights is None else {"weights": weights}
+        config = from_json(BackboneConfig, card["backbone"] | {"device": device} | moved)
+        method = _method(card)
         n_known, dim, sha256 = int(card["n_known"]), int(card["dim"]), card["weights_sha256"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise RunError(f"{run.model_card} cannot be read ({error}).") from None
-    prepared = load_backbone(trunk) if sha256 else None
-    if prepared is not None and prepared.sha256 != sha256:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RunError(f"{run.model_card} cannot be read ({error}).", code="unreadable", file=run.model_card) from None
+    categories = read_categories(run)
+    backbone = load_backbone(config) if sha256 else None
+    if backbone is not None and backbone.sha256 != sha256:
         raise WeightsError(
-            f"The run was trained on other weights of {trunk.name} (sha256 {sha256[:12]}...) than these ({prepared.sha256[:12]}...)."
+            f"The run was trained with other weights of {config.name} (sha256 {sha256[:12]}...) than these "
+            f"({backbone.sha256[:12]}...).",
+            fix="Name the original file with `weights`.",
+            code="other-weights",
         )
-    network = Network(prepared.tuned if prepared else None, method, with_teacher=False)
+    network = Network(backbone.tuned if backbone else None, method, with_teacher=False)
     try:
         network.load_state_dict(load_file(run.model_file))
     except (OSError, SafetensorError, RuntimeError) as error:
-        raise RunError(f"{run.model_file} is damaged or of another model ({str(error).splitlines()[0]}).") from None
-    if prepared is not None:
-        network.to(prepared.device)
-    return LoadedModel(network, prepared, trunk, categories, n_known, dim)
+        raise RunError(
+            f"{run.model_file} is damaged or of another model ({str(error).splitlines()[0]}).",
+            code="damaged-model",
+            file=run.model_file,
+        ) from None
+    if backbone is not None:
+        network.to(backbone.device)
+    return LoadedModel(network, backbone, config, categories, n_known, dim)
+
+
+def _method(card: dict[str, Any]) -> Method:
+    """Heads as the model card describes them, untrained."""
+    kind = find_method(card["method"]).config
+    return build_method(
+        card["method"], int(card["dim"]), int(card["n_categories"]), from_json(kind, card["method_config"])
+    )

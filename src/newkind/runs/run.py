@@ -1,10 +1,9 @@
-"""The run folder: every path and artefact in one place, each written as a whole or not at all."""
+"""The run folder: where every artefact is, and how it is read and written."""
 
 from __future__ import annotations
 
 import io
 import json
-import os
 import platform
 import shutil
 import sys
@@ -17,30 +16,29 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from newkind import __version__
+from newkind import __version__, atomic
 from newkind.errors import RunError
+from newkind.runs.format_1 import upgrade_config
 
-__all__ = ["Run", "to_bytes"]
+__all__ = ["FORMAT", "Run"]
 
-FORMAT = 1
+FORMAT = 2
 LOCK = ".lock"
 
 
-def _is_trace(path: Path) -> bool:
-    """What a process that was ended may leave behind."""
-    return path.name == LOCK or path.name.endswith(".partial")
-
-
-def to_bytes(text: str) -> bytes:
-    """UTF-8, with file names' own bytes where they are not UTF-8; what no encoding has becomes an escape."""
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "backslashreplace")
+def _is_leftover(path: Path) -> bool:
+    """Whether a killed process may have left this file."""
+    return path.name == LOCK or path.name.endswith(atomic.PARTIAL)
 
 
 class Run:
-    """A folder made by `discover`. Opening one checks that it is one, and of a format that this version reads."""
+    """A folder written by `discover`.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder. It does not have to exist; `Run.open` checks that it is a run.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -57,158 +55,222 @@ class Run:
         self.estimate_file = folder / "estimate-k.json"
         self.estimate_plot = folder / "estimate-k.svg"
         self.report_file = folder / "report.html"
-        self._names = {path.name for name, path in vars(self).items() if name not in ("folder",)}
+        self._names = {path.name for name, path in vars(self).items() if name != "folder"}
 
     @classmethod
     def open(cls, folder: Path) -> Run:
-        """An existing run."""
+        """Open an existing run.
+
+        Parameters
+        ----------
+        folder : Path
+            A folder written by `discover`.
+
+        Returns
+        -------
+        Run
+
+        Raises
+        ------
+        RunError
+            If it is not a run, or of a format that this version cannot read.
+        """
         run = cls(folder)
         run.config()
         return run
 
     @classmethod
     def start(cls, folder: Path, *, fingerprint: str, overwrite: bool, must_exist: bool = False) -> Run:
-        """A new folder, or the unfinished run of the same settings in it. Never touches a file that is not a run's own."""
+        """Create a run folder, or open the unfinished run with the same settings and data in it.
+
+        Parameters
+        ----------
+        folder : Path
+            The folder. Files that are not a run's own are never touched.
+        fingerprint : str
+            Fingerprint of settings and data.
+        overwrite : bool
+            Whether to remove the artefacts of a run that is there.
+        must_exist : bool, default=False
+            Whether it is an error if there is no run to resume.
+
+        Returns
+        -------
+        Run
+
+        Raises
+        ------
+        RunError
+            With the code `other-run`, `not-a-run`, `nothing-to-resume` or `cannot-write`.
+        """
         run = cls(folder)
         if run.config_file.exists():
-            found = run.config()  # raises if this is somebody else's config.json
+            found = run.config()  # raises if this is the config.json of something else
             if overwrite:
                 run._remove_artefacts()
             elif found.get("fingerprint") != fingerprint:
                 raise RunError(
-                    f"{folder} holds a run with other settings or other data.",
-                    fix="Take another --out, repeat the command that made it, or start anew with --overwrite.",
+                    f"{folder} contains a run with other settings or other data.",
+                    fix="Use another `out`, repeat the command that made it, or use `overwrite`.",
+                    code="other-run",
+                    folder=folder,
                 )
-        elif folder.exists() and (not folder.is_dir() or any(not _is_trace(path) for path in folder.iterdir())):
-            raise RunError(f"{folder} exists and is not a Newkind run.", fix="Take another --out; nothing was touched.")
+        elif folder.exists() and (not folder.is_dir() or any(not _is_leftover(path) for path in folder.iterdir())):
+            raise RunError(
+                f"{folder} exists and is not a Newkind run. It was not changed.",
+                fix="Use another `out`.",
+                code="not-a-run",
+                folder=folder,
+            )
         elif must_exist:
-            raise RunError(f"There is no run in {folder} to resume.", fix="Leave out --resume to start one.")
+            raise RunError(
+                f"There is no run in {folder} to resume.",
+                fix="Leave out `resume` to start one.",
+                code="nothing-to-resume",
+                folder=folder,
+            )
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise RunError(f"{folder} cannot be made ({error.strerror}).") from None
+            raise RunError(
+                f"{folder} cannot be created ({error.strerror}).", code="cannot-write", folder=folder
+            ) from None
         return run
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps a second process from writing the same run."""
+        """Keep other processes from writing this run while the context is open."""
         lock = FileLock(self.folder / LOCK)
         try:
             lock.acquire(timeout=0)
         except Timeout:
             raise RunError(
-                f"Another process is writing {self.folder} right now.", fix="Wait for it, or take another --out."
+                f"Another process is writing {self.folder}.",
+                fix="Wait for it, or use another `out`.",
+                code="locked",
+                folder=self.folder,
             ) from None
         with lock:
             yield
 
     def _remove_artefacts(self) -> None:
-        """Only what a run writes: whatever else a person keeps in the folder stays."""
+        """Remove only what a run writes; other files in the folder stay."""
         for path in self.folder.iterdir():
-            if path.name in self._names or _is_trace(path):
+            if path.name in self._names or _is_leftover(path):
                 path.unlink()
         shutil.rmtree(self.folder / "tensorboard", ignore_errors=True)
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run has results."""
+        return self.assignments_file.exists()
+
     def config(self) -> dict[str, Any]:
-        """What `discover` was asked to do."""
-        config = self.read_json(self.config_file)
-        if "format" not in config or "fingerprint" not in config:
+        """Content of config.json, in the current format.
+
+        Returns
+        -------
+        dict
+            `data`, `root`, `fingerprint`, `config` (a DiscoverConfig as JSON) and `n_categories` (asked, prototypes, used).
+        """
+        content = self.read_json(self.config_file)
+        if "format" not in content or "fingerprint" not in content:
             raise RunError(
-                f"{self.config_file} is not that of a Newkind run.", fix="Take another folder; nothing was touched."
+                f"{self.config_file} is not the config of a Newkind run. It was not changed.",
+                fix="Use another folder.",
+                code="not-a-run",
+                folder=self.folder,
             )
-        if config["format"] != FORMAT:
+        if content["format"] == 1:
+            return upgrade_config(content, self.config_file)
+        if content["format"] != FORMAT:
             raise RunError(
-                f"{self.folder} was made by Newkind {config.get('newkind', '?')}, which writes another format than this version "
-                f"({__version__}).",
-                fix="Use that version, or run discover again into another folder.",
+                f"{self.folder} has format {content['format']}, written by Newkind {content.get('newkind', '?')}. "
+                f"This version ({__version__}) reads formats 1 and {FORMAT}.",
+                fix="Use that version, or run discover again with another `out`.",
+                code="unknown-format",
+                folder=self.folder,
             )
-        return config
+        return content
 
     def write_config(self, config: dict[str, Any]) -> None:
-        self.write_json(self.config_file, {"format": FORMAT, "newkind": __version__, **config})
+        """Write config.json with format and version."""
+        atomic.write_json(self.config_file, {"format": FORMAT, "newkind": __version__, **config})
+
+    def update_config(self, **changes: Any) -> None:
+        """Replace some entries of config.json."""
+        self.write_config(self.config() | changes)
 
     def read_json(self, path: Path) -> dict[str, Any]:
+        """Content of a JSON file of the run, which must be an object."""
         try:
-            content = json.loads(path.read_text())
+            content = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise RunError(f"{self.folder} is not a finished Newkind run: it has no {path.name}.") from None
-        except (OSError, ValueError) as error:
-            raise RunError(f"{path} cannot be read ({error}).") from None
+            raise RunError(
+                f"{self.folder} is not a finished Newkind run: it has no {path.name}.", code="missing-file", file=path
+            ) from None
+        except (OSError, ValueError, RecursionError) as error:
+            raise RunError(f"{path} cannot be read ({error}).", code="unreadable", file=path) from None
         if not isinstance(content, dict):
-            raise RunError(f"{path} does not hold a JSON object.")
+            raise RunError(f"{path} does not contain a JSON object.", code="unreadable", file=path)
         return content
 
     def write_json(self, path: Path, content: dict[str, Any]) -> None:
-        self.write_text(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
+        """Write a JSON file of the run atomically."""
+        atomic.write_json(path, content)
 
     def write_text(self, path: Path, text: str) -> None:
-        """Whole or not at all."""
-        self._write(path, to_bytes(text))
+        """Write a text file of the run atomically."""
+        atomic.write_text(path, text)
 
     def write_features(self, features: NDArray[np.floating]) -> None:
-        """(n, d), a row for each line of assignments.csv, in half precision."""
+        """Write features (n, d), one row per line of assignments.csv, in half precision."""
         content = io.BytesIO()
         np.save(content, np.clip(features, -65504, 65504).astype(np.float16), allow_pickle=False)
-        self._write(self.features_file, content.getbuffer())
+        atomic.write_bytes(self.features_file, content.getbuffer())
 
     def features(self) -> NDArray[np.float16] | None:
-        """What `write_features` wrote; None for a run that has none, or a damaged file."""
+        """Features (n, d) of the run; None if it has none or the file is damaged."""
         try:
             found: NDArray[np.float16] = np.load(self.features_file, allow_pickle=False, mmap_mode="r")
         except (OSError, ValueError, EOFError):
             return None
         return found if found.ndim == 2 and found.dtype == np.float16 else None
 
-    def _write(self, path: Path, content: bytes | memoryview) -> None:
-        partial = path.with_name(path.name + ".partial")
-        try:
-            with open(partial, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-        except OSError as error:
-            partial.unlink(missing_ok=True)
-            raise RunError(
-                f"{path} could not be written ({error.strerror}).", fix="Free some disk and run the same command again."
-            ) from None
-
     def write_environment(self, **more: Any) -> None:
-        """Versions and machine, so that a result can be traced."""
-        import numpy
+        """Write versions and machine, so that a result can be traced."""
         import timm
         import torch
 
-        versions = {
+        about = {
+            "newkind": __version__,
             "python": sys.version.split()[0],
             "torch": torch.__version__,
             "timm": timm.__version__,
-            "numpy": numpy.__version__,
-        }
-        about = {
-            "newkind": __version__,
-            **versions,
+            "numpy": np.__version__,
             "platform": platform.platform(),
             "threads": torch.get_num_threads(),
         }
         self.write_json(self.environment_file, about | more)
 
     def append_metrics(self, row: dict[str, Any]) -> None:
-        """One line an epoch."""
+        """Append one row, of one epoch, to metrics.jsonl."""
         try:
             with open(self.metrics_file, "a", encoding="utf-8") as file:
                 file.write(json.dumps(row, allow_nan=False) + "\n")
         except OSError as error:
             raise RunError(
                 f"{self.metrics_file} could not be written ({error.strerror}).",
-                fix="Free some disk and run the same command again.",
+                fix="Free some disk space or check the permissions, then repeat the command.",
+                code="cannot-write",
+                file=self.metrics_file,
             ) from None
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Every whole line; a torn last one is left out."""
-        rows = []
+        """Complete rows of metrics.jsonl; an incomplete last row is left out."""
+        rows: list[dict[str, Any]] = []
         if self.metrics_file.exists():
-            for line in self.metrics_file.read_text().splitlines():
+            for line in self.metrics_file.read_text(encoding="utf-8").splitlines():
                 try:
                     rows.append(json.loads(line))
                 except ValueError:
@@ -216,6 +278,6 @@ class Run:
         return rows
 
     def cut_metrics(self, finished_epochs: int) -> None:
-        """Forgets lines of epochs that will be run again."""
+        """Remove the rows of epochs that will be run again."""
         kept = [row for row in self.metrics() if row["epoch"] <= finished_epochs]
         self.write_text(self.metrics_file, "".join(json.dumps(row) + "\n" for row in kept))

@@ -1,1 +1,1 @@
-"""The one training loop, and what it needs: optimiser, checkpoint, evaluation pass."""
+"""The training loop and what it needs: network, optimizer, checkpoints, inference."""

@@ -1,13 +1,12 @@
-"""Everything that a training needs to go on, in one safetensors file that is replaced as a whole.
+"""Checkpoints: everything that is needed to resume a training, in one safetensors file that is replaced atomically.
 
-All randomness of an epoch is a function of (seed, epoch), so the number of finished epochs is also the position of the
+All randomness of an epoch is a function of seed and epoch, so the number of finished epochs is also the state of the
 sampler and of every generator.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,53 +16,79 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from newkind.atomic import replacing
 from newkind.errors import RunError
 
-__all__ = ["Checkpoint", "load_checkpoint", "restore", "save_checkpoint", "write_safely"]
+__all__ = ["Checkpoint", "load_checkpoint", "restore", "save_checkpoint", "save_tensors"]
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a checkpoint file holds."""
+    """Content of a checkpoint file.
+
+    Parameters
+    ----------
+    finished_epochs : int
+        Number of finished epochs.
+    fingerprint : str
+        Fingerprint of config and data; a checkpoint of another one is not resumed.
+    tensors : dict of str to Tensor
+        Parameters and buffers as `network.NAME`, momentum as `momentum.NAME`.
+    """
 
     finished_epochs: int
     fingerprint: str
-    """Of the config and the data; a checkpoint of something else is not continued."""
     tensors: dict[str, Tensor]
 
 
 def save_checkpoint(
     path: Path, network: nn.Module, optimizer: torch.optim.SGD, *, finished_epochs: int, fingerprint: str
 ) -> None:
-    """Parameters and their momentum. The file is written beside and then put in place of the old one."""
+    """Write parameters, buffers and momentum.
+
+    Parameters
+    ----------
+    path : Path
+        File to create or replace.
+    network : nn.Module
+        Network.
+    optimizer : torch.optim.SGD
+        Its optimizer.
+    finished_epochs : int
+        Number of finished epochs.
+    fingerprint : str
+        Fingerprint of config and data.
+    """
     momentum = {id(p): state.get("momentum_buffer") for p, state in optimizer.state.items()}
     tensors = {f"network.{name}": value.detach().cpu() for name, value in network.state_dict().items()}
     for name, parameter in network.named_parameters():
         buffer = momentum.get(id(parameter))
         if buffer is not None:
             tensors[f"momentum.{name}"] = buffer.detach().cpu()
-    about = {"finished_epochs": finished_epochs, "fingerprint": fingerprint}
-    write_safely(path, {k: v.contiguous() for k, v in tensors.items()}, about)
+    save_tensors(path, tensors, {"finished_epochs": finished_epochs, "fingerprint": fingerprint})
 
 
-def write_safely(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
-    """A safetensors file with `about` as JSON in its header; whole or not at all, also when the power fails."""
-    partial = path.with_suffix(".partial")
-    try:
-        save_file(tensors, partial, metadata={"about": json.dumps(about)})
-        with open(partial, "rb") as file:
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except (OSError, SafetensorError) as error:
-        partial.unlink(missing_ok=True)
-        raise RunError(
-            f"{path} could not be written ({error}); the one before it is kept.",
-            fix="Free some disk and run the same command again.",
-        ) from None
+def save_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
+    """Write a safetensors file atomically, with `about` as JSON in its header."""
+    with replacing(path) as partial:
+        try:
+            save_file(
+                {name: value.contiguous() for name, value in tensors.items()},
+                partial,
+                metadata={"about": json.dumps(about)},
+            )
+        except SafetensorError as error:
+            raise OSError(str(error)) from None
 
 
 def load_checkpoint(path: Path) -> Checkpoint | None:
-    """None if there is none; a damaged one is an error, never a silent new start."""
+    """Read a checkpoint; None if there is none.
+
+    Raises
+    ------
+    RunError
+        With the code `damaged-checkpoint`; a damaged checkpoint never leads to a silent restart.
+    """
     if not path.exists():
         return None
     try:
@@ -72,11 +97,16 @@ def load_checkpoint(path: Path) -> Checkpoint | None:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
         return Checkpoint(int(about["finished_epochs"]), str(about["fingerprint"]), tensors)
     except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
-        raise RunError(f"{path} is damaged ({error}).", fix="Start anew with --overwrite.") from None
+        raise RunError(
+            f"{path} is damaged ({error}).",
+            fix="Start again with `overwrite`.",
+            code="damaged-checkpoint",
+            file=path,
+        ) from None
 
 
 def restore(checkpoint: Checkpoint, network: nn.Module, optimizer: torch.optim.SGD) -> None:
-    """Puts parameters and momentum back."""
+    """Load parameters, buffers and momentum into a network and its optimizer."""
     network.load_state_dict(
         {k.removeprefix("network."): v for k, v in checkpoint.tensors.items() if k.startswith("network.")}
     )

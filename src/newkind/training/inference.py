@@ -1,8 +1,8 @@
-"""The evaluation pass: what the network says of each image, kept small enough for a million of them."""
+"""Features and predictions of images, in memory that allows a million of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,120 +13,179 @@ from torch import Tensor
 from newkind import distributed
 from newkind.backbone.tokens import TokenSource
 from newkind.progress import quiet
-from newkind.training.network import Network
+from newkind.training.network import Encoder, Network
 
-__all__ = ["Predictions", "image_features", "predict_features", "predict_images"]
+__all__ = ["Predictions", "image_features", "predict_features", "predict_readable", "random_view_features"]
+
+BATCH = 256
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """For n images: the best and the second category with their probabilities, and more."""
+    """Predictions for n images.
+
+    Parameters
+    ----------
+    best : ndarray of int64, shape (n,)
+        Category with the highest probability.
+    best_probability : ndarray of float32, shape (n,)
+        Its probability.
+    second : ndarray of int64, shape (n,)
+        Category with the second highest probability.
+    second_probability : ndarray of float32, shape (n,)
+        Its probability.
+    novelty : ndarray of float32, shape (n,)
+        Probability of all new categories together.
+    given_probability : ndarray of float32, shape (n,)
+        Probability of the given label; 0 for an unlabelled image.
+    """
 
     best: NDArray[np.int64]
     best_probability: NDArray[np.float32]
     second: NDArray[np.int64]
     second_probability: NDArray[np.float32]
     novelty: NDArray[np.float32]
-    """The probability of all new categories together."""
     given_probability: NDArray[np.float32]
-    """Of the given label; 0 for an unlabelled image."""
-
-
-@torch.no_grad()
-def predict_images(
-    network: Network,
-    source: TokenSource,
-    images: NDArray[np.int64],
-    *,
-    labels: NDArray[np.integer],
-    n_known: int,
-    device: torch.device,
-    batch_size: int = 256,
-    advance: Callable[[int], None] = quiet,
-) -> Predictions:
-    """images (n,): numbers into the source; labels (n,): given ones, or -1. Sharded over processes, without duplicates."""
-    rows = []
-    for batch, features in _features(network, source, images, device=device, batch_size=batch_size):
-        p = network.category_probabilities(features)  # (b, K)
-        rows.append(_condense(p, torch.as_tensor(labels[batch].astype(np.int64)), n_known))
-        advance(len(batch))
-    return _unpack(_gathered(rows, len(Predictions.__annotations__), torch.float64, device))
 
 
 @torch.no_grad()
 def image_features(
-    network: Network,
-    source: TokenSource,
-    images: NDArray[np.int64],
-    *,
-    device: torch.device,
-    batch_size: int = 256,
-    n_looks: int = 0,
-    seed: int = 0,
-    advance: Callable[[int], None] = quiet,
+    encoder: Encoder, source: TokenSource, images: NDArray[np.int64], *, device: torch.device, batch_size: int = BATCH
 ) -> Tensor:
-    """(n, d): the class feature of each image, on the CPU; each process computes a part and gets all.
+    """Class features (n, d) of evaluation views, on the CPU.
 
-    Of the evaluation view, or its mean with those of `n_looks` random views.
+    Parameters
+    ----------
+    encoder : Encoder
+        Encoder on `device`.
+    source : TokenSource
+        Source of tokens.
+    images : ndarray of int64, shape (n,)
+        Numbers of usable images in the source.
+    device : torch.device
+        Device to compute on.
+    batch_size : int, default=256
+        Number of images per batch.
+
+    Returns
+    -------
+    Tensor of shape (n, d)
+        Each process computes a part and gets all.
     """
-    rows = []
-    looks = _random_looks(network, source, images, n_looks, seed=seed, device=device, batch_size=batch_size)
-    for batch, features in _features(network, source, images, device=device, batch_size=batch_size):
-        if n_looks:
-            features = (features + next(looks)) / (1 + n_looks)
-        rows.append(features.float().cpu())
-        advance(len(batch))
-    return _gathered(rows, rows[0].shape[1] if rows else 0, torch.float32, device)
+    encoder.eval()
+    batches = _own_batches(len(images), batch_size)
+    found = source.evaluation_batches(images[batch] for batch in batches)
+    rows = [encoder.features(batch.tokens.to(device)).float().cpu() for batch in found]
+    return _gathered(rows, device)
 
 
-def _random_looks(
-    network: Network,
+@torch.no_grad()
+def random_view_features(
+    encoder: Encoder,
     source: TokenSource,
     images: NDArray[np.int64],
-    n_looks: int,
     *,
+    n_views: int,
     seed: int,
     device: torch.device,
-    batch_size: int,
-) -> Iterator[Tensor]:
-    """The sum (b, d) of the features of `n_looks` random views, batch by batch as `_features` yields them."""
-    batches = _own_batches(len(images), batch_size)
-    tokens = source.training_batches((images[batch] for batch in batches), n_views=n_looks, seed=(seed, 0))
-    for batch, token in zip(batches, tokens, strict=True):
-        yield network.features(token.to(device)).view(n_looks, len(batch), -1).sum(dim=0)
+) -> Tensor:
+    """Sum (n, d) of the class features of `n_views` random views per image, on the CPU; otherwise as `image_features`."""
+    encoder.eval()
+    batches = _own_batches(len(images), BATCH)
+    tokens = source.training_batches((images[batch] for batch in batches), n_views=n_views, seed=(seed, 0))
+    rows = [
+        encoder.features(token.to(device)).view(n_views, len(batch), -1).sum(dim=0).float().cpu()
+        for batch, token in zip(batches, tokens, strict=True)
+    ]
+    return _gathered(rows, device)
 
 
 @torch.no_grad()
 def predict_features(
     network: Network, features: Tensor, *, labels: NDArray[np.integer], n_known: int, device: torch.device
 ) -> Predictions:
-    """As `predict_images`, from features (n, d) that are there already."""
+    """Predictions from features.
+
+    Parameters
+    ----------
+    network : Network
+        Network on `device`.
+    features : Tensor of shape (n, d)
+        Class features.
+    labels : ndarray of int, shape (n,)
+        Given labels, -1 for unlabelled.
+    n_known : int
+        Number of known classes.
+    device : torch.device
+        Device to compute on.
+
+    Returns
+    -------
+    Predictions
+    """
     given = torch.as_tensor(labels.astype(np.int64))
     rows = [
         _condense(network.category_probabilities(features[i : i + 4096].to(device)), given[i : i + 4096], n_known)
         for i in range(0, len(features), 4096)
     ]
-    return _unpack(torch.cat(rows) if rows else torch.zeros(0, len(Predictions.__annotations__), dtype=torch.float64))
+    return _unpack(rows)
 
 
-def _features(
-    network: Network, source: TokenSource, images: NDArray[np.int64], *, device: torch.device, batch_size: int
-) -> Iterator[tuple[NDArray[np.int64], Tensor]]:
-    """This process's share: (rows of `images`, features) a batch."""
+@torch.no_grad()
+def predict_readable(
+    network: Network,
+    source: TokenSource,
+    n_images: int,
+    *,
+    n_known: int,
+    device: torch.device,
+    advance: Callable[[int], None] = quiet,
+) -> tuple[NDArray[np.int64], Predictions]:
+    """Predictions for all images of a source that can be read, in one pass.
+
+    Parameters
+    ----------
+    network : Network
+        Network on `device`.
+    source : TokenSource
+        Source of tokens.
+    n_images : int
+        Number of images in the source.
+    n_known : int
+        Number of known classes.
+    device : torch.device
+        Device to compute on.
+    advance : callable, optional
+        Called with the number of images of each finished batch.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Numbers of the images that could be read.
+    Predictions
+        Their predictions, in the same order.
+    """
     network.eval()
-    batches = _own_batches(len(images), batch_size)
-    seen = source.evaluation_batches(images[batch] for batch in batches)
-    for batch, (rows, tokens) in zip(batches, seen, strict=True):
-        yield batch[rows], network.features(tokens.to(device))
+    batches = [np.arange(i, min(i + BATCH, n_images)) for i in range(0, n_images, BATCH)]
+    readable: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
+    rows: list[Tensor] = []
+    for batch, found in zip(batches, source.evaluation_batches(iter(batches)), strict=True):
+        if len(found.rows):
+            p = network.category_probabilities(network.features(found.tokens.to(device)))  # (b, K)
+            rows.append(_condense(p, torch.full((len(found.rows),), -1), n_known))
+            readable.append(batch[found.rows])
+        advance(len(batch))
+    return np.concatenate(readable), _unpack(rows)
 
 
 def _own_batches(n_images: int, batch_size: int) -> list[NDArray[np.int64]]:
+    """This process's share of the images, in batches."""
     mine = np.array_split(np.arange(n_images), distributed.world_size())[distributed.rank()]
     return [mine[i : i + batch_size] for i in range(0, len(mine), batch_size)]
 
 
 def _condense(p: Tensor, given: Tensor, n_known: int) -> Tensor:
-    """(b, K) probabilities and (b,) given labels to (b, 6): the columns of Predictions, in its order."""
+    """The columns of Predictions (b, 6), in its order, from probabilities (b, K) and given labels (b,)."""
     given = given.to(p.device)
     top = p.topk(min(2, p.shape[1]), dim=1)
     own = p.gather(1, given.clamp_min(0)[:, None])[:, 0] * (given >= 0)
@@ -134,13 +193,14 @@ def _condense(p: Tensor, given: Tensor, n_known: int) -> Tensor:
     return torch.stack([column.double() for column in [*columns, own]], dim=1).cpu()
 
 
-def _gathered(rows: list[Tensor], width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """All processes' rows, on the CPU."""
-    joined = torch.cat(rows) if rows else torch.zeros(0, width, dtype=dtype)
+def _gathered(rows: list[Tensor], device: torch.device) -> Tensor:
+    """Rows of all processes, on the CPU."""
+    joined = torch.cat(rows) if rows else torch.zeros(0, 0)
     return distributed.gather_uneven(joined.to(device) if device.type == "cuda" else joined).cpu()
 
 
-def _unpack(table: Tensor) -> Predictions:
+def _unpack(rows: list[Tensor]) -> Predictions:
+    table = torch.cat(rows) if rows else torch.zeros(0, len(Predictions.__annotations__), dtype=torch.float64)
     columns = table.numpy().T
     return Predictions(
         best=columns[0].astype(np.int64),

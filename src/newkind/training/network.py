@@ -1,4 +1,4 @@
-"""What is trained: the tuned blocks (none for ready features) and a method's heads."""
+"""The trained network: tuned blocks (none for ready features) and the heads of a method."""
 
 from __future__ import annotations
 
@@ -12,17 +12,44 @@ from newkind.backbone.tokens import Tokens
 from newkind.backbone.vit import TunedBlocks
 from newkind.methods.method import Method
 
-__all__ = ["Network"]
+__all__ = ["Encoder", "Network"]
 
 
-class Network(nn.Module):
-    """Tokens -> features -> logits; beside it a moving average of itself, for methods that want a teacher."""
+class Encoder(nn.Module):
+    """Tokens to features.
+
+    Parameters
+    ----------
+    tuned : TunedBlocks or None
+        Last blocks of the backbone; None for ready features.
+    """
+
+    def __init__(self, tuned: TunedBlocks | None) -> None:
+        super().__init__()
+        self.tuned = tuned
+
+    def features(self, tokens: Tokens) -> Tensor:
+        """Class features (M, d) after the final norm; ready features are returned unchanged."""
+        return tokens.cls if self.tuned is None else self.tuned(tokens)
+
+
+class Network(Encoder):
+    """Tokens to features to logits, with a moving average of itself for methods that want a teacher.
+
+    Parameters
+    ----------
+    tuned : TunedBlocks or None
+        Last blocks of the backbone; None for ready features.
+    method : Method
+        Heads.
+    with_teacher : bool, default=True
+        Whether to keep the moving average, if the method wants one.
+    """
 
     teacher_steps: Tensor
 
     def __init__(self, tuned: TunedBlocks | None, method: Method, *, with_teacher: bool = True) -> None:
-        super().__init__()
-        self.tuned = tuned
+        super().__init__(tuned)
         self.method = method
         self.teacher: Network | None = None
         if method.teacher_decay is not None and with_teacher:
@@ -30,28 +57,21 @@ class Network(nn.Module):
             self.teacher.requires_grad_(False)
             self.register_buffer("teacher_steps", torch.zeros((), dtype=torch.int64))
 
-    def features(self, tokens: Tokens) -> Tensor:
-        """(M, d): the class feature after the final norm; ready features are what they are."""
-        return tokens.cls if self.tuned is None else self.tuned(tokens)
-
-    def probabilities(self, tokens: Tokens) -> Tensor:
-        """(M, K)"""
-        return self.category_probabilities(self.features(tokens))
-
     def category_probabilities(self, features: Tensor) -> Tensor:
-        """(M, d) -> (M, K)"""
+        """Probabilities (M, K) of features (M, d)."""
         return (self.method.logits(features).float() / self.method.temperature).softmax(dim=-1)
 
     @torch.no_grad()
     def teacher_logits(self, tokens: Tokens) -> Tensor | None:
-        """(M, K) of the moving average; None without one."""
+        """Logits (M, K) of the moving average; None without one."""
         return None if self.teacher is None else self.teacher.method.logits(self.teacher.features(tokens))
 
     @torch.no_grad()
     def update_teacher(self) -> None:
         """teacher <- decay * teacher + (1 - decay) * network, after a step.
 
-        The decay rises to its value as (1 + n) / (10 + n) over the steps n, so that a short training is not taught by its start.
+        The decay rises to its value as (1 + n) / (10 + n) over the steps n, so that the random start is soon forgotten in
+        a short training.
         """
         if self.teacher is None:
             return

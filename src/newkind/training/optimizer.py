@@ -11,9 +11,18 @@ __all__ = ["build_sgd"]
 def build_sgd(
     modules: list[tuple[nn.Module, float]], *, learning_rate: float, momentum: float, weight_decay: float
 ) -> torch.optim.SGD:
-    """Two groups a module: biases and other 1-D parameters without weight decay, everything else (prototypes too) with it.
+    """SGD with two groups per module: matrices (prototypes too) with weight decay, vectors without.
 
-    Each module comes with its `rate`, a multiple of the learning rate, which its groups keep.
+    Parameters
+    ----------
+    modules : list of (nn.Module, float)
+        Modules, each with its `rate`, a multiple of the learning rate that its groups keep.
+    learning_rate, momentum, weight_decay : float
+        As in torch.optim.SGD.
+
+    Returns
+    -------
+    torch.optim.SGD
     """
     groups = []
     for module, rate in modules:

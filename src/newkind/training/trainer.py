@@ -1,9 +1,10 @@
-"""The one loop. It reads top to bottom: draw a batch, tokens, features, the method's losses, a step; every epoch a line."""
+"""The trainer: the whole life of a method, from its start over the epochs to its last predictions."""
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,218 +12,276 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from newkind import distributed
 from newkind.backbone.allocator import keep_large_blocks
-from newkind.backbone.tokens import TokenSource
+from newkind.config import BASE_BATCH, TrainingConfig
 from newkind.data.sampling import epoch_batches, steps_per_epoch
 from newkind.errors import ConfigError, RunError
 from newkind.losses.schedules import cosine_learning_rate
 from newkind.methods.method import Batch
 from newkind.training.checkpoint import load_checkpoint, restore, save_checkpoint
-from newkind.training.inference import image_features
+from newkind.training.data import ImageFeatures, TrainingData
+from newkind.training.inference import Predictions, predict_features
+from newkind.training.merging import Merging, plan_merging
 from newkind.training.network import Network
 from newkind.training.optimizer import build_sgd
 
-__all__ = ["EpochReport", "TrainingConfig", "train"]
-
-BASE_BATCH = 128
-"""For which the learning rate is given; another joint batch scales it linearly."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingConfig:
-    """How long and how fast; the defaults are those of the published runs."""
-
-    epochs: int = 200
-    batch_size: int = BASE_BATCH
-    """Images a process and a step."""
-    learning_rate: float = 0.1
-    """For a batch of 128 over all processes; scaled linearly with it."""
-    momentum: float = 0.9
-    weight_decay: float = 5e-5
-    n_views: int = 2
-    """Views of each image in a step."""
-    global_losses: bool = False
-    """With several processes: losses over the joint batch (True), or over each process's own, as published."""
-    precision: str = "auto"
-    """fp32; bf16 (mixed); auto takes bf16 on CUDA devices that have it."""
-    evaluate_every: int = 10
-    """Epochs between two evaluations; the last epoch is always evaluated."""
-    checkpoint_seconds: float = 60.0
-    """The least time between two checkpoints; the last epoch always writes one."""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.epochs < 1 or self.batch_size < 2 or self.n_views < 2:
-            raise ConfigError(
-                f"At least 1 epoch, 2 images a batch and 2 views are needed; got {self.epochs}, {self.batch_size}, {self.n_views}."
-            )
-        if self.seed < 0 or self.evaluate_every < 1:
-            raise ConfigError(
-                f"seed is 0 or larger and evaluate_every at least 1; got {self.seed} and {self.evaluate_every}."
-            )
-        if not self.learning_rate > 0:
-            raise ConfigError(f"learning_rate must be larger than 0; got {self.learning_rate}.")
-        if self.precision not in ("auto", "fp32", "bf16"):
-            raise ConfigError(f"precision is auto, fp32 or bf16; got {self.precision}.")
+__all__ = ["EpochReport", "ReadOut", "Trainer"]
 
 
 @dataclass(frozen=True)
 class EpochReport:
-    """What an epoch came to."""
+    """Result of one epoch.
+
+    Parameters
+    ----------
+    epoch : int
+        Number of the epoch, from 1.
+    losses : dict of str to float
+        Mean of each loss part and of the total.
+    learning_rate : float
+        Learning rate of the epoch.
+    seconds : float
+        Duration of the epoch.
+    images_per_second : float
+        Throughput over all processes.
+    """
 
     epoch: int
-    """From 1."""
     losses: dict[str, float]
     learning_rate: float
     seconds: float
     images_per_second: float
 
 
-def train(
-    network: Network,
-    source: TokenSource,
-    labels: NDArray[np.integer],
-    config: TrainingConfig,
-    *,
-    images: NDArray[np.int64],
-    device: torch.device,
-    checkpoint: Path,
-    fingerprint: str,
-    after_epoch: Callable[[EpochReport], None],
-    truth: NDArray[np.integer] | None = None,
-) -> None:
-    """Trains `network` in place, from the checkpoint if there is one.
+@dataclass(frozen=True)
+class ReadOut:
+    """Predictions and features of all images.
 
-    images (n,): numbers into the source of the images to learn from; labels (n,): theirs, -1 for unlabelled.
-    truth (n,): only for a method that is an oracle.
+    Parameters
+    ----------
+    predictions : Predictions
+        Of n images.
+    features : Tensor of shape (n, d)
+        Class features of the evaluation views, on the CPU.
     """
-    keep_large_blocks()
-    world, rank = distributed.world_size(), distributed.rank()
-    global_batch = config.batch_size * world
-    if steps_per_epoch(len(images), global_batch) < 1:
-        raise ConfigError(
-            f"{len(images)} images are fewer than one batch of {global_batch}.", fix="Take a smaller --batch-size."
+
+    predictions: Predictions
+    features: Tensor
+
+
+class Trainer:
+    """Trains a network and reads out its predictions.
+
+    Parameters
+    ----------
+    network : Network
+        Network; trained in place.
+    data : TrainingData
+        Images to train on.
+    config : TrainingConfig
+        Configuration of the loop.
+    device : torch.device
+        Device to train on.
+    checkpoint : Path
+        Checkpoint file; training resumes from it if it exists.
+    fingerprint : str
+        Fingerprint of config and data; a checkpoint with another one is refused.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        data: TrainingData,
+        config: TrainingConfig,
+        *,
+        device: torch.device,
+        checkpoint: Path,
+        fingerprint: str,
+    ) -> None:
+        self.network = network.to(device)
+        self.data = data
+        self.config = config
+        self.device = device
+        self.checkpoint = checkpoint
+        self.fingerprint = fingerprint
+        self.joint_batch = config.batch_size * distributed.world_size()
+
+    def train(self, after_epoch: Callable[[EpochReport], None]) -> None:
+        """Start the method or resume it, and run the remaining epochs.
+
+        Parameters
+        ----------
+        after_epoch : callable
+            Called with the report of each epoch, in every process, after its checkpoint.
+        """
+        n_epochs = self.config.epochs if self.network.method.trains else 0
+        if n_epochs and steps_per_epoch(len(self.data.images), self.joint_batch) < 1:
+            raise ConfigError(
+                f"There are {len(self.data.images)} images, fewer than one batch of {self.joint_batch}.",
+                fix="Use a smaller `batch_size`.",
+                code="batch-too-large",
+                setting="batch_size",
+            )
+        keep_large_blocks()
+        base = self.config.learning_rate * self.joint_batch / BASE_BATCH
+        optimizer = self._optimizer(base)
+        finished = self._resume(optimizer) if n_epochs else 0
+        if finished == 0:
+            self.network.method.start(self._images(self.network))
+            distributed.broadcast_parameters(self.network.method)
+        last_saved = time.monotonic()
+        for epoch in range(finished, n_epochs):
+            started = time.perf_counter()
+            rate = cosine_learning_rate(epoch, base=base, n_epochs=n_epochs)
+            for group in optimizer.param_groups:
+                group["lr"] = rate * group["rate"]
+            drawn = epoch_batches(self.data.labels, batch_size=self.joint_batch, seed=self.config.seed, epoch=epoch)
+            losses = self._train_epoch(optimizer, drawn, epoch)
+            seconds = time.perf_counter() - started
+            is_due = epoch + 1 == n_epochs or time.monotonic() - last_saved >= self.config.checkpoint_seconds
+            if distributed.main_process() and is_due:
+                save_checkpoint(
+                    self.checkpoint, self.network, optimizer, finished_epochs=epoch + 1, fingerprint=self.fingerprint
+                )
+                last_saved = time.monotonic()
+            after_epoch(EpochReport(epoch + 1, losses, rate, seconds, drawn.size / seconds))
+
+    def read_out(self, *, final: bool) -> ReadOut:
+        """Settle the method and predict all images.
+
+        Parameters
+        ----------
+        final : bool
+            Whether training is over. Otherwise a copy of the method is settled, and the training is not changed.
+
+        Returns
+        -------
+        ReadOut
+        """
+        network = self.network
+        if not final:
+            network = Network(network.tuned, copy.deepcopy(network.method), with_teacher=False)
+        images = self._images(network)
+        network.method.settle(images)
+        distributed.broadcast_parameters(network.method)
+        return self._predict(network, images.features())
+
+    def merge(self, found: ReadOut) -> tuple[Merging, ReadOut]:
+        """Merge empty, tiny and duplicate categories, and predict again.
+
+        Parameters
+        ----------
+        found : ReadOut
+            The last predictions.
+
+        Returns
+        -------
+        Merging
+            What was merged.
+        ReadOut
+            Predictions of the merged categories.
+        """
+        method = self.network.method
+        plan = plan_merging(
+            found.predictions, self.data.is_unlabelled, n_prototypes=method.n_categories, n_known=self.data.n_known
         )
-    base = config.learning_rate * global_batch / BASE_BATCH
-    network.to(device)
-    method = network.method
-    modules = [(method, method.head_rate), *([(network.tuned, method.block_rate)] if network.tuned is not None else [])]
-    optimizer = build_sgd(modules, learning_rate=base, momentum=config.momentum, weight_decay=config.weight_decay)
-    first = _resume(network, optimizer, checkpoint, fingerprint)
-    if first == 0 and method.starts:
-        _start(network, source, images, labels, seed=config.seed, device=device)
-    own = slice(rank * config.batch_size, (rank + 1) * config.batch_size)
-    last_saved = time.monotonic()
-    for epoch in range(first, config.epochs):
-        start = time.perf_counter()
-        rate = cosine_learning_rate(epoch, base=base, n_epochs=config.epochs)
-        for group in optimizer.param_groups:
-            group["lr"] = rate * group["rate"]
-        drawn = epoch_batches(labels, batch_size=global_batch, seed=config.seed, epoch=epoch)
+        method.merge_categories(plan.groups, plan.sizes)
+        return plan, self._predict(self.network, found.features)
+
+    def _images(self, network: Network) -> ImageFeatures:
+        return ImageFeatures(network, self.data, device=self.device, seed=self.config.seed)
+
+    def _predict(self, network: Network, features: Tensor) -> ReadOut:
+        predictions = predict_features(
+            network, features, labels=self.data.labels, n_known=self.data.n_known, device=self.device
+        )
+        return ReadOut(predictions, features)
+
+    def _optimizer(self, learning_rate: float) -> torch.optim.SGD:
+        method, tuned = self.network.method, self.network.tuned
+        modules = [(method, method.head_rate), *([(tuned, method.block_rate)] if tuned is not None else [])]
+        return build_sgd(
+            modules,
+            learning_rate=learning_rate,
+            momentum=self.config.momentum,
+            weight_decay=self.config.weight_decay,
+        )
+
+    def _resume(self, optimizer: torch.optim.SGD) -> int:
+        """Load the checkpoint, if there is one, and give every process its state; returns the number of finished epochs."""
+        found = load_checkpoint(self.checkpoint) if distributed.main_process() else None
+        if found is not None:
+            if found.fingerprint != self.fingerprint:
+                raise RunError(
+                    f"{self.checkpoint} belongs to another configuration or other data.",
+                    fix="Use the settings it was made with, another `out`, or `overwrite`.",
+                    code="other-run",
+                    file=self.checkpoint,
+                )
+            restore(found, self.network, optimizer)
+        distributed.broadcast_parameters(self.network)
+        finished = int(distributed.broadcast(torch.tensor(found.finished_epochs if found else 0)))
+        for parameter in self.network.parameters() if finished else ():
+            if parameter.requires_grad:
+                momentum = optimizer.state[parameter].get("momentum_buffer", torch.zeros_like(parameter))
+                optimizer.state[parameter]["momentum_buffer"] = distributed.broadcast(momentum)
+        return finished
+
+    def _train_epoch(self, optimizer: torch.optim.SGD, drawn: NDArray[np.int64], epoch: int) -> dict[str, float]:
+        """Run the batches (steps, joint batch) of one epoch; the mean of each loss part and of the total."""
+        config, data, network = self.config, self.data, self.network
+        network.train()
         network.method.begin_epoch(epoch)
-        losses = _train_epoch(network, optimizer, source, images, labels, truth, drawn, own, config, epoch, device)
-        seconds = time.perf_counter() - start
-        is_last = epoch + 1 == config.epochs
-        if distributed.main_process() and (is_last or time.monotonic() - last_saved >= config.checkpoint_seconds):
-            save_checkpoint(checkpoint, network, optimizer, finished_epochs=epoch + 1, fingerprint=fingerprint)
-            last_saved = time.monotonic()
-        after_epoch(EpochReport(epoch + 1, losses, rate, seconds, drawn.size / seconds))
+        own = slice(distributed.rank() * config.batch_size, (distributed.rank() + 1) * config.batch_size)
+        generator = torch.Generator().manual_seed(config.seed * 1_000_003 + epoch)
+        tokens = data.source.training_batches(
+            (data.images[row] for row in drawn), n_views=config.views_per_step, seed=(config.seed, epoch), rows=own
+        )
+        sums: dict[str, Tensor] = {}
+        for row, token in zip(drawn, tokens, strict=True):
+            token = token.to(self.device, non_blocking=True)
+            with _precision(config.precision, self.device):
+                batch = Batch(
+                    labels=self._on_device(data.labels[row[own]]),
+                    n_views=config.views_per_step,
+                    epoch=epoch,
+                    n_epochs=config.epochs,
+                    gather=distributed.gather_with_gradient if config.global_losses else _own_only,
+                    teacher_logits=network.teacher_logits(token),
+                    generator=generator,
+                    truth=None if data.truth is None else self._on_device(data.truth[row[own]]),
+                )
+                terms = network.method.loss_terms(network.features(token), batch)
+                total = terms.total()
+            optimizer.zero_grad(set_to_none=True)
+            total.backward()  # type: ignore[no-untyped-call]
+            distributed.average_gradients(network.parameters())
+            optimizer.step()
+            network.update_teacher()
+            for name, part in (*terms.parts.items(), ("total", total)):
+                sums[name] = sums.get(name, torch.zeros((), device=self.device)) + part.detach()
+        return _means(sums, len(drawn), epoch)
+
+    def _on_device(self, numbers: NDArray[np.integer]) -> Tensor:
+        return torch.as_tensor(numbers.astype(np.int64), device=self.device)
 
 
-def _start(
-    network: Network,
-    source: TokenSource,
-    images: NDArray[np.int64],
-    labels: NDArray[np.integer],
-    *,
-    seed: int,
-    device: torch.device,
-) -> None:
-    """The method looks at all images before the first epoch; the first process tells the others what it found."""
-    features = image_features(network, source, images, device=device, n_looks=network.method.n_looks, seed=seed)
-    if distributed.main_process():
-        known = _on(torch.device("cpu"), labels)
-        network.method.start(features, known, n_known=int(known.max()) + 1, seed=seed)
-    distributed.broadcast_parameters(network.method)
-
-
-def _resume(network: Network, optimizer: torch.optim.SGD, path: Path, fingerprint: str) -> int:
-    """The number of epochs that are finished already. Every process gets what the first one found."""
-    found = load_checkpoint(path) if distributed.main_process() else None
-    if found is not None:
-        if found.fingerprint != fingerprint:
-            raise RunError(
-                f"{path} belongs to another configuration or other data.",
-                fix="Run with the settings it was made with, take another --out, or start anew with --overwrite.",
-            )
-        restore(found, network, optimizer)
-    distributed.broadcast_parameters(network)
-    finished = int(distributed.broadcast(torch.tensor(found.finished_epochs if found else 0)))
-    for parameter in network.parameters() if finished else ():
-        if parameter.requires_grad:
-            momentum = optimizer.state[parameter].get("momentum_buffer", torch.zeros_like(parameter))
-            optimizer.state[parameter]["momentum_buffer"] = distributed.broadcast(momentum)
-    return finished
-
-
-def _train_epoch(
-    network: Network,
-    optimizer: torch.optim.SGD,
-    source: TokenSource,
-    images: NDArray[np.int64],
-    labels: NDArray[np.integer],
-    truth: NDArray[np.integer] | None,
-    drawn: NDArray[np.int64],
-    own: slice,
-    config: TrainingConfig,
-    epoch: int,
-    device: torch.device,
-) -> dict[str, float]:
-    """One epoch; the mean of each loss part and of the total."""
-    network.train()
-    sums: dict[str, torch.Tensor] = {}
-    gather = distributed.gather_with_gradient if config.global_losses else _own_only
-    generator = torch.Generator().manual_seed(config.seed * 1_000_003 + epoch)
-    batches: Iterator[NDArray[np.int64]] = (images[row] for row in drawn)
-    tokens = source.training_batches(batches, n_views=config.n_views, seed=(config.seed, epoch), rows=own)
-    for row, token in zip(drawn, tokens, strict=True):
-        token = token.to(device, non_blocking=True)
-        with _precision(config.precision, device):
-            batch = Batch(
-                labels=_on(device, labels[row[own]]),
-                n_views=config.n_views,
-                epoch=epoch,
-                n_epochs=config.epochs,
-                gather=gather,
-                teacher_logits=network.teacher_logits(token),
-                generator=generator,
-                truth=None if truth is None else _on(device, truth[row[own]]),
-            )
-            terms = network.method.loss_terms(network.features(token), batch)
-            total = terms.total()
-        optimizer.zero_grad(set_to_none=True)
-        total.backward()  # type: ignore[no-untyped-call]
-        distributed.average_gradients(network.parameters())
-        optimizer.step()
-        network.update_teacher()
-        for name, part in (*terms.parts.items(), ("total", total)):
-            sums[name] = sums.get(name, torch.zeros((), device=device)) + part.detach()
-    means = {name: float(value) / len(drawn) for name, value in sums.items()}
+def _means(sums: dict[str, Tensor], n_steps: int, epoch: int) -> dict[str, float]:
+    means = {name: float(value) / n_steps for name, value in sums.items()}
     if not np.isfinite(means["total"]):
         raise RunError(
-            f"The loss became {means['total']} in epoch {epoch + 1}; the last checkpoint is from before.",
-            fix="Take a smaller --learning-rate.",
+            f"The loss became {means['total']} in epoch {epoch + 1}. The last checkpoint is from before.",
+            fix="Use a smaller `learning_rate`.",
+            code="loss-diverged",
+            epoch=epoch + 1,
         )
     return means
 
 
-def _on(device: torch.device, numbers: NDArray[np.integer]) -> torch.Tensor:
-    return torch.as_tensor(numbers.astype(np.int64), device=device)
-
-
-def _own_only(x: torch.Tensor) -> torch.Tensor:
+def _own_only(x: Tensor) -> Tensor:
     return x
 
 

@@ -1,0 +1,116 @@
+"""From the last predictions to the files of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from newkind import distributed
+from newkind.config import DiscoverConfig
+from newkind.data.catalog import Collection
+from newkind.evaluation import Accuracy, Evaluation, evaluate
+from newkind.pipeline.setup import Setup
+from newkind.runs.assignments import (
+    Assignment,
+    Category,
+    assignments_csv,
+    assignments_of,
+    category_rows,
+    name_categories,
+)
+from newkind.runs.model_io import save_model
+from newkind.runs.run import Run
+from newkind.training.data import TrainingData
+from newkind.training.inference import Predictions
+from newkind.training.trainer import ReadOut, Trainer
+
+__all__ = ["Outcome", "Scored", "scored_predictions", "write_results"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Result of a discovery.
+
+    Parameters
+    ----------
+    run : Run
+        The run folder.
+    categories : list of Category
+        All categories.
+    assignments : list of Assignment
+        One per image that could be read.
+    features : ndarray of float32, shape (n, d)
+        Class features of these images.
+    evaluation : Evaluation or None
+        All scores, if the data has a truth.
+    seconds : dict of str to float
+        Time of each stage: tokens, training, assigning.
+    """
+
+    run: Run
+    categories: list[Category]
+    assignments: list[Assignment]
+    features: NDArray[np.float32]
+    evaluation: Evaluation | None
+    seconds: dict[str, float]
+
+    @property
+    def scores(self) -> Accuracy | None:
+        """Accuracy under one matching, if the data has a truth."""
+        return None if self.evaluation is None else self.evaluation.accuracy
+
+    def count(self, status: str) -> int:
+        """Number of images with a status: labelled, known or new."""
+        return sum(line.status == status for line in self.assignments)
+
+    @property
+    def n_new_categories(self) -> int:
+        """Number of new categories in use."""
+        return sum(category.status == "new" and category.n_images > 0 for category in self.categories)
+
+
+class Scored(NamedTuple):
+    """Unlabelled images whose truth is known: what one matching is made over. Arrays of shape (n,)."""
+
+    truth: NDArray[np.integer]
+    best: NDArray[np.int64]
+    is_old: NDArray[np.bool_]
+
+
+def scored_predictions(collection: Collection, data: TrainingData, predictions: Predictions) -> Scored | None:
+    """Truth, prediction and Old/New of the images that are scored; None if there are none."""
+    if collection.truth is None:
+        return None
+    truth = collection.truth.labels[data.images]
+    scored = data.is_unlabelled & (truth >= 0)
+    is_old = collection.truth.is_old[data.images]
+    return Scored(truth[scored], predictions.best[scored], is_old[scored]) if scored.any() else None
+
+
+def write_results(
+    run: Run, collection: Collection, config: DiscoverConfig, setup: Setup, trainer: Trainer, found: ReadOut
+) -> Outcome:
+    """Name the categories, assign the images, compute scores, and write all of it."""
+    data, predictions, known = trainer.data, found.predictions, collection.catalog.class_names
+    free = data.is_unlabelled
+    n_categories = trainer.network.method.n_categories
+    categories = name_categories(known, n_categories, predictions.best[free], predictions.best_probability[free])
+    names = [collection.catalog.items.names[int(i)] for i in data.images]
+    assignments = assignments_of(names, data.labels, categories, predictions)
+    scored = scored_predictions(collection, data, predictions)
+    evaluation = None
+    if scored is not None and collection.truth is not None:
+        evaluation = evaluate(*scored, class_names=collection.truth.class_names)
+    features = found.features.numpy()
+    if distributed.main_process():
+        run.update_config(n_categories=run.config()["n_categories"] | {"used": n_categories})
+        run.write_json(run.categories_file, category_rows(categories))
+        save_model(run, trainer.network, config, dim=setup.dim, n_known=len(known), backbone=setup.backbone)
+        if evaluation is not None:
+            run.write_json(run.scores_file, evaluation.to_dict())
+        run.write_features(features)
+        run.write_text(run.assignments_file, assignments_csv(assignments))
+    return Outcome(run, categories, assignments, features, evaluation, {})

@@ -1,0 +1,126 @@
+"""What a discovery is computed with: backbone, device, images that can be read, and a new network."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from newkind import distributed
+from newkind.backbone.loader import Backbone, choose_device, load_backbone
+from newkind.backbone.sources import open_source
+from newkind.backbone.vit import TunedBlocks
+from newkind.config import DiscoverConfig
+from newkind.data.catalog import Collection, find_obstacles
+from newkind.data.items import Features
+from newkind.errors import ConfigError, DataError
+from newkind.methods.registry import build_method, find_method
+from newkind.training.data import TrainingData
+from newkind.training.network import Network
+
+__all__ = ["Setup", "check_request", "fit_batch", "load_setup", "new_network", "open_images"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Backbone and device of a discovery.
+
+    Parameters
+    ----------
+    backbone : Backbone or None
+        None for ready features.
+    device : torch.device
+        Device to compute on.
+    dim : int
+        Dimension of the features.
+    """
+
+    backbone: Backbone | None
+    device: torch.device
+    dim: int
+
+    def tuned_copy(self) -> TunedBlocks | None:
+        """Copy of the tuned blocks as they were loaded; None for ready features."""
+        return copy.deepcopy(self.backbone.tuned) if self.backbone else None
+
+
+def check_request(collection: Collection, config: DiscoverConfig) -> None:
+    """Raise if the data or the number of categories cannot be used, before anything is loaded."""
+    catalog = collection.catalog
+    if obstacles := find_obstacles(catalog.labels, catalog.class_names):
+        raise obstacles[0]
+    asked = config.n_categories
+    if asked.number is not None and asked.number < catalog.n_known_classes:
+        name = "n_categories" if asked.rule == "fixed" else "at_most"
+        raise ConfigError(
+            f"`{name}` is {asked.number}, but there are {catalog.n_known_classes} known classes.",
+            fix=f"`{name}` counts known and new categories together.",
+            code="too-few-categories",
+            setting=name,
+        )
+    if getattr(config.method, "supervision", "") == "oracle" and collection.truth is None:
+        raise ConfigError(
+            "The supervision `oracle` needs the truth of the images.",
+            fix="Use another `supervision`.",
+            code="no-truth",
+            setting="supervision",
+        )
+
+
+def fit_batch(config: DiscoverConfig, n_images: int) -> DiscoverConfig:
+    """Reduce the batch size to the number of images."""
+    most = max(n_images // distributed.world_size(), 2)
+    if config.training.batch_size <= most:
+        return config
+    if find_method(config.method_name).method.trains:
+        logger.info(f"There are fewer images than a batch of {config.training.batch_size}; the batch size is {most}.")
+    return replace(config, training=replace(config.training, batch_size=most))
+
+
+def load_setup(collection: Collection, config: DiscoverConfig) -> Setup:
+    """Load the backbone, or choose a device for ready features."""
+    items = collection.catalog.items
+    if isinstance(items, Features):
+        return Setup(None, choose_device(config.backbone.device), items.values.shape[1])
+    backbone = load_backbone(config.backbone)
+    return Setup(backbone, backbone.device, backbone.tuned.dim)
+
+
+def open_images(collection: Collection, config: DiscoverConfig, setup: Setup) -> TrainingData:
+    """Open the token source, computing what is missing, and check that enough images can be read."""
+    catalog = collection.catalog
+    source = open_source(collection, config.backbone, setup.backbone, online=config.online)
+    images = np.flatnonzero(source.usable)
+    labels = catalog.labels[images]
+    counts = np.bincount(labels[labels >= 0], minlength=catalog.n_known_classes)
+    if lost := [name for name, n in zip(catalog.class_names, counts, strict=True) if n == 0]:
+        more = f", nor of {len(lost) - 1} other classes" if len(lost) > 1 else ""
+        raise DataError(
+            f"None of the labelled images of '{lost[0]}' can be read{more}.",
+            fix="Repair or replace them, or remove the class.",
+            code="unreadable-class",
+            classes=lost,
+        )
+    if obstacles := find_obstacles(labels, catalog.class_names):
+        raise obstacles[0]
+    oracle = getattr(config.method, "supervision", "") == "oracle"
+    return TrainingData(
+        source=source,
+        images=images,
+        labels=labels,
+        n_known=catalog.n_known_classes,
+        truth=collection.truth.labels[images] if oracle and collection.truth else None,
+    )
+
+
+def new_network(config: DiscoverConfig, setup: Setup, n_categories: int) -> Network:
+    """Network with newly initialised heads, the same for the same seed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.training.seed)
+        method = build_method(config.method_name, setup.dim, n_categories, config.method)
+        return Network(setup.tuned_copy(), method)

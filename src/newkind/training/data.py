@@ -1,0 +1,89 @@
+"""The images that a method is trained on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from newkind.backbone.tokens import TokenSource
+from newkind.training.inference import image_features, random_view_features
+from newkind.training.network import Encoder
+
+__all__ = ["ImageFeatures", "TrainingData"]
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Usable images of a collection, with the source of their tokens.
+
+    Parameters
+    ----------
+    source : TokenSource
+        Source of tokens.
+    images : ndarray of int64, shape (n,)
+        Numbers of the usable images in the source.
+    labels : ndarray of int, shape (n,)
+        Class indices, -1 for unlabelled.
+    n_known : int
+        Number of known classes.
+    truth : ndarray of int, shape (n,), optional
+        True classes, -1 where unknown; only for an oracle.
+    """
+
+    source: TokenSource
+    images: NDArray[np.int64]
+    labels: NDArray[np.integer]
+    n_known: int
+    truth: NDArray[np.integer] | None = None
+
+    @property
+    def is_unlabelled(self) -> NDArray[np.bool_]:
+        """(n,)"""
+        return self.labels < 0
+
+
+class ImageFeatures:
+    """All images as seen through a network in its current state; implements `methods.method.AllImages`.
+
+    Features are computed when they are first asked for, by all processes together: every process has to ask.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Network that computes features.
+    data : TrainingData
+        The images.
+    device : torch.device
+        Device of the encoder.
+    seed : int
+        Seed of random views and of random choices.
+    """
+
+    def __init__(self, encoder: Encoder, data: TrainingData, *, device: torch.device, seed: int) -> None:
+        self.labels = torch.as_tensor(data.labels.astype(np.int64))
+        self.n_known = data.n_known
+        self.seed = seed
+        self._encoder, self._data, self._device = encoder, data, device
+        self._evaluation: Tensor | None = None
+
+    def features(self, n_random_views: int = 0) -> Tensor:
+        """Features (n, d) on the CPU: of the evaluation view, or its mean with those of random views."""
+        if self._evaluation is None:
+            self._evaluation = image_features(self._encoder, self._data.source, self._data.images, device=self._device)
+        if n_random_views == 0:
+            return self._evaluation
+        return (self._evaluation + self._random(n_random_views, self.seed)) / (1 + n_random_views)
+
+    def each_view(self, n_random_views: int) -> list[Tensor]:
+        """Features (n, d) of the evaluation view and of each of several random views."""
+        return [self.features(), *(self._random(1, self.seed + view) for view in range(n_random_views))]
+
+    def _random(self, n_views: int, seed: int) -> Tensor:
+        data = self._data
+        return random_view_features(
+            self._encoder, data.source, data.images, n_views=n_views, seed=seed, device=self._device
+        )
