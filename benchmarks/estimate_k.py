@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment, minimize_scalar
 from sklearn.cluster import KMeans
 
-from newkind.clustering.n_categories import estimate_n_categories
+from newkind.clustering import estimate_n_categories
 from newkind.config import BackboneConfig
 from newkind.data import open_data
 from newkind.pipeline.estimate_n_categories import backbone_features

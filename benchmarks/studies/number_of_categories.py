@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from newkind.clustering.n_categories import Estimate, estimate_by_search, estimate_n_categories
+from newkind.clustering import Estimate, estimate_by_search, estimate_n_categories
 from newkind.config import BackboneConfig
 from newkind.data import open_data
 from newkind.pipeline.estimate_n_categories import backbone_features

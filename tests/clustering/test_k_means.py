@@ -10,10 +10,10 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from threadpoolctl import threadpool_limits
 
+from error_codes import raises
+from newkind.clustering import Clusters, assign, k_means, known_first, rows
 from newkind.clustering import kmeans as module
-from newkind.clustering import rows
-from newkind.clustering.kmeans import Clusters, assign, k_means
-from newkind.errors import NewkindError
+from newkind.errors import ConfigError, DataError, NewkindError
 
 
 def is_consistent(x: np.ndarray, found: Clusters, given: np.ndarray | None = None) -> None:
@@ -173,7 +173,7 @@ def test_assign(monkeypatch) -> None:
     for cells in (10, 10**6):
         monkeypatch.setattr(rows, "CHUNK_CELLS", cells)
         labels, distance = assign(x, torch.from_numpy(centers))
-        assert np.array_equal(labels, expected.argmin(axis=1))
+        np.testing.assert_allclose(expected[np.arange(300), labels], expected.min(axis=1), rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(distance, expected.min(axis=1), rtol=1e-4, atol=1e-5)
 
 
@@ -187,7 +187,8 @@ def test_same_seed_same_answer_whatever_the_global_state() -> None:
     assert torch.equal(first.centers, again.centers)
     assert torch.equal(first.labels, again.labels)
     assert torch.equal(torch.get_rng_state(), state)
-    assert not torch.equal(k_means(x, 10, n_init=2, seed=4).centers, first.centers)
+    others = [k_means(x, 10, n_init=2, seed=seed).centers for seed in range(4, 8)]
+    assert not all(torch.allclose(other, first.centers, atol=1e-3) for other in others)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int32])
@@ -204,7 +205,8 @@ def test_wide_numbers_lose_nothing() -> None:
     found = k_means(wide, 10, tol=0)
     assert found.inertia == pytest.approx(k_means(x, 10, tol=0).inertia, rel=1e-2)
     labels, _ = assign(wide, found.centers)
-    assert torch.equal(labels, found.labels)
+    distances = all_distances(wide, found.centers.numpy())
+    np.testing.assert_allclose(distances[np.arange(300), labels], distances.min(axis=1), rtol=1e-4)
 
 
 def test_the_input_is_left_alone() -> None:
@@ -212,12 +214,12 @@ def test_the_input_is_left_alone() -> None:
     given = partly(truth, 3)
     tensor = torch.from_numpy(x.copy()).requires_grad_()
     labels = torch.from_numpy(given.copy())
-    found = k_means(tensor, 10, labels=labels, size_cap=1.5, n_init=1)
+    found = k_means(tensor, 10, labels=labels, n_init=1)
     assert np.array_equal(tensor.detach(), x)
     assert np.array_equal(labels, given)
     assert not found.centers.requires_grad
     x.flags.writeable = given.flags.writeable = False
-    assert torch.equal(k_means(x, 10, labels=given, size_cap=1.5, n_init=1).labels, found.labels)
+    assert k_means(x, 10, labels=given, n_init=1).inertia == pytest.approx(found.inertia, rel=1e-5)
 
 
 def test_warm_start() -> None:
@@ -282,36 +284,43 @@ NAN = np.full((20, 3), np.nan)
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("settings", "kind", "code"),
     [
-        ({"n_clusters": 0}, "between 1 and the number of samples, 20; got 0"),
-        ({"n_clusters": 21}, "between 1 and the number of samples, 20; got 21"),
-        ({"n_clusters": 2.5}, "whole number"),
-        ({"labels": np.arange(20) % 7}, "5 clusters are fewer than the 7 known classes"),
-        ({"n_known": 6}, "5 clusters are fewer than the 6 known classes"),
-        ({"labels": np.arange(19)}, "one whole number a sample"),
-        ({"labels": np.zeros((20, 1), dtype=int)}, "one whole number a sample"),
-        ({"labels": np.zeros(20)}, "one whole number a sample"),
-        ({"labels": np.full(20, -2)}, "between -1 and"),
-        ({"labels": np.full(20, 3), "n_known": 3}, "between -1 and 2 for 3 known classes; got 3 to 3"),
-        ({"n_init": 0}, "n_init and max_iter"),
-        ({"max_iter": 0}, "n_init and max_iter"),
-        ({"tol": -1.0}, "tol 0 or more"),
-        ({"tol": np.nan}, "tol 0 or more"),
-        ({"init": np.zeros((6, 3))}, "at most 5 finite centres of 3 features"),
-        ({"init": np.zeros((2, 4))}, "at most 5 finite centres of 3 features"),
-        ({"init": NAN[:2]}, "at most 5 finite centres of 3 features"),
-        ({"x": NAN}, "Row 0 of the features holds NaN"),
-        ({"x": np.zeros(20)}, "one row a sample"),
+        ({"n_clusters": 0}, DataError, "n-clusters-range"),
+        ({"n_clusters": 21}, DataError, "n-clusters-range"),
+        ({"n_clusters": 2.5}, DataError, "n-clusters-range"),
+        ({"labels": np.arange(20) % 7}, DataError, "fewer-clusters-than-classes"),
+        ({"n_known": 6}, DataError, "fewer-clusters-than-classes"),
+        ({"labels": np.arange(19)}, DataError, "labels-shape"),
+        ({"labels": np.zeros((20, 1), dtype=int)}, DataError, "labels-shape"),
+        ({"labels": np.zeros(20)}, DataError, "labels-shape"),
+        ({"labels": np.full(20, -2)}, DataError, "labels-range"),
+        ({"labels": np.full(20, 3), "n_known": 3}, DataError, "labels-range"),
+        ({"n_init": 0}, ConfigError, "kmeans-settings"),
+        ({"max_iter": 0}, ConfigError, "kmeans-settings"),
+        ({"tol": -1.0}, ConfigError, "kmeans-settings"),
+        ({"tol": np.nan}, ConfigError, "kmeans-settings"),
+        ({"init": np.zeros((6, 3))}, DataError, "init-unusable"),
+        ({"init": np.zeros((2, 4))}, DataError, "init-unusable"),
+        ({"init": NAN[:2]}, DataError, "init-unusable"),
+        ({"x": NAN}, DataError, "features-not-finite"),
+        ({"x": np.zeros(20)}, DataError, "features-shape"),
+        ({"device": "abacus"}, ConfigError, "device-unusable"),
     ],
 )
-def test_bad_input_is_told_in_a_sentence(settings: dict, message: str) -> None:
+def test_bad_input(settings: dict, kind: type[NewkindError], code: str) -> None:
     given = {"x": np.random.default_rng(0).random((20, 3)), "n_clusters": 5} | settings
-    with pytest.raises(NewkindError, match=message) as caught:
+    with raises(kind, code) as caught:
         k_means(given.pop("x"), given.pop("n_clusters"), **given)
     assert isinstance(caught.value, ValueError)
 
 
 def test_centres_and_samples_must_agree() -> None:
-    with pytest.raises(NewkindError, match="same d"):
+    with raises(DataError, "centres-shape"):
         assign(np.zeros((4, 3)), np.zeros((2, 2)))
+
+
+def test_known_clusters_come_first() -> None:
+    clusters, labels = torch.tensor([3, 3, 3, 1, 1, 0, 2, 2]), torch.tensor([1, 1, 0, 0, 0, -1, -1, 0])
+    assert known_first(clusters, labels, 4, 2).tolist() == [1, 3, 0, 2]
+    assert known_first(clusters, torch.full((8,), -1), 4, 0).tolist() == [0, 1, 2, 3]

@@ -1,16 +1,17 @@
-"""The balanced mixture, against a plain computation sample by sample."""
+"""The balanced mixture against a plain computation, one sample at a time."""
 
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
 
-from newkind.clustering import mixture
-from newkind.clustering.mixture import fit_mixture, refine_mixture
+from error_codes import raises
+from newkind.clustering import fit_mixture, mixture, refine_mixture
+from newkind.errors import ConfigError
 
 
 def clouds(sizes: list[int], *, dim: int = 8, spread: float = 0.25, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
-    """Unit vectors around random directions, and which direction each one is around."""
+    """Unit vectors around random directions, and the number of each one's direction."""
     generator = torch.Generator().manual_seed(seed)
     centers = F.normalize(torch.randn(len(sizes), dim, generator=generator), dim=1)
     truth = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
@@ -19,7 +20,7 @@ def clouds(sizes: list[int], *, dim: int = 8, spread: float = 0.25, seed: int = 
 
 
 def plain(z, c, labels, *, temperature, balance, n_iter):
-    """The formulas of the module's docstring, in NumPy, one sample after the other."""
+    """The formulas of the module's docstring in NumPy, one sample at a time."""
     z, c, labels = z.double().numpy(), c.double().numpy(), labels.numpy()
     c = c / np.linalg.norm(c, axis=1, keepdims=True)
     k, b = len(c), np.zeros(len(c))
@@ -90,3 +91,8 @@ def test_a_seed_gives_the_same_mixture_twice_and_restarts_only_help():
     one, again = (fit_mixture(z, 10, n_init=1, seed=0, **settings) for _ in range(2))
     assert torch.equal(one.directions, again.directions)
     assert fit_mixture(z, 10, n_init=6, seed=0, **settings).fit >= one.fit
+
+
+def test_too_few_categories():
+    with raises(ConfigError, "fewer-categories-than-classes"):
+        fit_mixture(torch.eye(4), 1, labels=torch.tensor([0, 1, -1, -1]), n_known=2)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from error_codes import raises
 from newkind.clustering import rows as module
 from newkind.clustering.rows import centred_rows
 from newkind.errors import DataError
@@ -108,20 +109,21 @@ def test_unsaved_changes_to_a_map_are_kept(tmp_path: Path, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("x", "message"),
+    ("x", "code", "facts"),
     [
-        (np.zeros(5), r"one row a sample.*got shape \(5,\)"),
-        (np.zeros((0, 3)), "N and d above 0"),
-        (np.zeros((3, 0)), "N and d above 0"),
-        (np.array([["a", "b"]]), "are numbers"),
-        (np.ones((2, 2), dtype=complex), "are numbers"),
-        (np.array([[1, 2], [np.nan, 1]]), "Row 1 .* NaN"),
-        (np.array([[1, 2], [3, 1], [np.inf, -np.inf]]), "Row 2 .* NaN or an infinity"),
-        (torch.tensor([[1.0], [-torch.inf]]), "Row 1"),
-        (np.array([[1, 2], [1e200, 1]]), "too large"),
-        (torch.tensor([[1e20, -1e20]]), "too large"),
+        (np.zeros(5), "features-shape", {"shape": (5,)}),
+        (np.zeros((0, 3)), "features-shape", {"shape": (0, 3)}),
+        (np.zeros((3, 0)), "features-shape", {"shape": (3, 0)}),
+        (np.array([["a", "b"]]), "features-dtype", {}),
+        (np.ones((2, 2), dtype=complex), "features-dtype", {"dtype": "complex128"}),
+        (np.array([[1, 2], [np.nan, 1]]), "features-not-finite", {"row": 1}),
+        (np.array([[1, 2], [3, 1], [np.inf, -np.inf]]), "features-not-finite", {"row": 2}),
+        (torch.tensor([[1.0], [-torch.inf]]), "features-not-finite", {"row": 1}),
+        (np.array([[1, 2], [1e200, 1]]), "features-too-large", {}),
+        (torch.tensor([[1e20, -1e20]]), "features-too-large", {}),
     ],
 )
-def test_bad_features(x, message: str) -> None:
-    with pytest.raises(DataError, match=message):
+def test_bad_features(x, code: str, facts: dict) -> None:
+    with raises(DataError, code) as caught:
         centred_rows(x, CPU)
+    assert caught.value.facts.items() >= facts.items()

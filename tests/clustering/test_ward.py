@@ -5,7 +5,7 @@ import pytest
 from scipy.cluster.hierarchy import cut_tree, linkage
 from sklearn.metrics import adjusted_rand_score
 
-from newkind.clustering.ward import ward_tree
+from newkind.clustering import ward_tree
 
 
 @pytest.mark.parametrize(("n", "d"), [(2, 1), (40, 3), (150, 8)])

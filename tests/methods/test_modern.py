@@ -169,7 +169,7 @@ def test_looking_on_the_way_changes_nothing(tmp_path: Path) -> None:
 
 def test_too_many_categories_are_not_believed_unless_insisted_on(tmp_path: Path, monkeypatch) -> None:
     from newkind import choosing
-    from newkind.clustering.n_categories import Estimate
+    from newkind.clustering import Estimate
 
     estimate = Estimate(n_categories=6, low=5, high=8, n_known=KNOWN, way="pairs", quality=0.9)
     monkeypatch.setattr(choosing, "estimate_n_categories", lambda *_, **__: estimate)

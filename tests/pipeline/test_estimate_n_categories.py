@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from newkind.clustering.n_categories import Estimate
+from newkind.clustering import Estimate
 from newkind.errors import RunError
 from newkind.pipeline.estimate_n_categories import draw_curve, load_estimate, save_estimate
 from newkind.runs.run import Run

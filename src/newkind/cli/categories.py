@@ -36,7 +36,7 @@ def estimate_k(
 
     from rich.console import Console
 
-    from newkind.clustering.n_categories import estimate_by_search, estimate_n_categories
+    from newkind.clustering import estimate_by_search, estimate_n_categories
     from newkind.config import BackboneConfig
     from newkind.data import find_obstacles, open_data
     from newkind.errors import RunError

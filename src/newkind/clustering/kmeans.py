@@ -1,12 +1,12 @@
-"""k-means and semi-supervised k-means: labelled samples stay in their class, the others go to the nearest centre.
+"""k-means and semi-supervised k-means.
 
-Vaze et al., Generalized Category Discovery, 2022: known classes start at the means of their labelled samples, the other
-centres are drawn by k-means++ from the unlabelled ones.
+In semi-supervised k-means (Vaze et al., Generalized Category Discovery, 2022) labelled samples stay in their class and the
+others go to the nearest centre. Known classes start at the means of their labelled samples; the other centres are drawn by
+k-means++ from the unlabelled samples.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from newkind.clustering.capacity import capped
 from newkind.clustering.lloyd import Sums, inertia, lloyd, nearest, sums_of
 from newkind.clustering.rows import Rows, centred_rows
 from newkind.clustering.seeding import plus_plus
@@ -29,16 +28,24 @@ Array = Tensor | NDArray[Any]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Clusters:
-    """K clusters of N samples of d features."""
+    """Result of k-means.
+
+    Parameters
+    ----------
+    centers : tensor of shape (n_clusters, n_features)
+        Cluster centres, known classes first.
+    labels : tensor of int64, shape (n_samples,)
+        The given label of a labelled sample, and the number of the nearest centre of any other.
+    inertia : float
+        Sum of squared distances of all samples to their centres.
+    n_iter : int
+        Number of iterations of the best restart.
+    """
 
     centers: Tensor
-    """(K, d), known classes first"""
     labels: Tensor
-    """(N,) int64, a given label where there is one, else the nearest centre's number"""
     inertia: float
-    """The sum of squared distances of all samples to their centres"""
     n_iter: int
-    """Iterations of the best restart"""
 
 
 def k_means(
@@ -51,25 +58,61 @@ def k_means(
     max_iter: int = 200,
     tol: float = 1e-4,
     greedy: bool | None = None,
-    size_cap: float | None = None,
     init: Array | None = None,
     seed: int | torch.Generator = 0,
     device: torch.device | str | None = None,
 ) -> Clusters:
-    """The best of `n_init` restarts, by inertia.
+    """Cluster samples by k-means, or by semi-supervised k-means if some are labelled.
 
-    x: (N, d), a tensor, an array or a memory map; it is worked on in chunks of rows, and more than 1 GiB of it is never
-    copied. labels: (N,), -1 for unlabelled, else 0 ... n_known - 1; centre i < n_known stays class i. n_known: the largest
-    label + 1 unless given; a known class that no sample is labelled with is seeded like a new one.
-    tol: ends when the squared shift of the centres is at most tol times the features' mean variance.
-    greedy: several candidates for each seed; unless given, only where no sample is labelled.
-    size_cap: no cluster holds more than ceil(size_cap * N / K) samples, or its labelled ones if they are more.
-    init: (K0, d), K0 <= K, centres to start with; the rest is seeded. seed: a number, or a generator on the CPU.
-    device: where to compute; unless given, where x is.
+    Parameters
+    ----------
+    x : tensor or ndarray of shape (n_samples, n_features)
+        Features; also a memory map. They are read in chunks of rows, and more than 1 GiB of them is never copied.
+    n_clusters : int
+        Number of clusters, known classes included.
+    labels : tensor or ndarray of int, shape (n_samples,), optional
+        Class of each sample, 0 to `n_known` - 1, or -1 for unlabelled. Cluster i < `n_known` stays class i.
+    n_known : int, optional
+        Number of known classes. Default: the largest label plus 1. A known class without labelled samples is seeded like
+        a new one.
+    n_init : int, default=10
+        Number of restarts; the one with the lowest inertia is returned.
+    max_iter : int, default=200
+        Largest number of iterations of a restart.
+    tol : float, default=1e-4
+        A restart ends when the squared shift of all centres is at most `tol` times the mean variance of the features.
+    greedy : bool, optional
+        Draw several candidates per centre and keep the best. Default: only if no sample is labelled.
+    init : tensor or ndarray of shape (n_first, n_features), optional
+        First centres to start from, at most `n_clusters`; the others are seeded.
+    seed : int or torch.Generator, default=0
+        Seed, or a generator on the CPU.
+    device : torch.device or str, optional
+        Where to compute. Default: where `x` is.
+
+    Returns
+    -------
+    Clusters
+        The best of `n_init` restarts.
+
+    Raises
+    ------
+    DataError
+        For features, labels or centres that cannot be used, or more clusters than samples.
+    ConfigError
+        For invalid settings or a device that cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([[0.0], [1.0], [10.0], [11.0], [20.0], [21.0]])
+    >>> found = k_means(x, 3, labels=np.array([-1, -1, 0, -1, -1, -1]))  # sample 2 is labelled as class 0
+    >>> found.labels.tolist()[2:4], round(found.inertia, 6)
+    ([0, 0], 1.5)
     """
     device = _device(x, device)
     rows = centred_rows(x, device)
-    _check(len(rows), n_clusters, n_init=n_init, max_iter=max_iter, tol=tol, size_cap=size_cap)
+    _check(len(rows), n_clusters, n_init=n_init, max_iter=max_iter, tol=tol)
     given = _known(labels, n_known, len(rows), n_clusters).to(device)
     is_free = given < 0
     n_labelled = len(rows) - int(is_free.sum())
@@ -84,54 +127,113 @@ def k_means(
         generator=seed if isinstance(seed, torch.Generator) else torch.Generator().manual_seed(int(seed)),
     )
     tolerance = tol * float(rows.squares.mean(dtype=torch.float64)) / rows.dim
-    limit = None
-    if size_cap is not None:
-        size = math.ceil(
-            min(size_cap, n_clusters) * len(rows) / n_clusters - 1e-9
-        )  # 1.1 * 100 / 10 is a little more than 11
-        limit = capped((size - fixed.counts).clamp(min=0))
 
     def run(start: Tensor) -> Clusters:
-        centers, found, n_iter = lloyd(free, fixed, start, max_iter=max_iter, tolerance=tolerance, assign=limit)
-        everyone = given.masked_scatter(is_free, found)
-        return Clusters(centers=centers, labels=everyone, inertia=inertia(rows, centers, everyone), n_iter=n_iter)
+        found = lloyd(free, fixed, start, max_iter=max_iter, tolerance=tolerance)
+        everyone = given.masked_scatter(is_free, found.labels)
+        cost = inertia(rows, found.centers, everyone)
+        return Clusters(centers=found.centers, labels=everyone, inertia=cost, n_iter=found.n_iter)
 
     best = min(map(run, starts), key=lambda clusters: clusters.inertia)
     return replace(best, centers=(best.centers.double() + rows.shift).to(rows.shift.dtype))
 
 
-def _device(x: Array, device: torch.device | str | None) -> torch.device:
-    if device is None:
-        device = x.device if isinstance(x, Tensor) else "cpu"
-    try:
-        chosen = torch.zeros(1, device=device).device
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0]
-        raise ConfigError(f"The device '{device}' cannot be used ({reason}).", fix="Take 'cpu'.") from None
-    return torch.device("cpu") if chosen.type == "mps" else chosen  # which has no float64
-
-
-def _tensor(values: Array) -> Tensor:
-    """Also of an array that may not be written to."""
-    return values.detach() if isinstance(values, Tensor) else torch.from_numpy(np.array(values))
-
-
 def assign(x: Array, centers: Array, *, device: torch.device | str | None = None) -> tuple[Tensor, Tensor]:
-    """The nearest centre of each sample, (N,) int64, and the squared distance to it, (N,) float32.
+    """Find the nearest centre of each sample.
 
-    x: (N, d), as for k_means. centers: (K, d).
+    Parameters
+    ----------
+    x : tensor or ndarray of shape (n_samples, n_features)
+        Features, as for `k_means`.
+    centers : tensor or ndarray of shape (n_clusters, n_features)
+        Cluster centres.
+    device : torch.device or str, optional
+        Where to compute. Default: where `x` is.
+
+    Returns
+    -------
+    labels : tensor of int64, shape (n_samples,)
+        Number of the nearest centre.
+    distances : tensor of float32, shape (n_samples,)
+        Squared distance to it.
+
+    Raises
+    ------
+    DataError
+        `centres-shape` if samples and centres have different numbers of features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> labels, distances = assign(np.array([[0.0], [4.0]]), np.array([[1.0], [5.0]]))
+    >>> labels.tolist(), distances.tolist()
+    ([0, 1], [1.0, 1.0])
     """
     device = _device(x, device)
     x = x if isinstance(x, Tensor) else np.asanyarray(x)
     to = _tensor(centers).to(device, torch.float64)
     if to.ndim != 2 or x.ndim != 2 or to.shape[1] != x.shape[1]:
         raise DataError(
-            f"Centres (K, d) and samples (N, d) must have the same d; got {tuple(to.shape)} and {tuple(x.shape)}."
+            f"Centres (K, d) and samples (N, d) must have the same d; got shapes {tuple(to.shape)} and {tuple(x.shape)}.",
+            code="centres-shape",
         )
     rows = centred_rows(x, device, shift=to.mean(dim=0))
     relative = (to - rows.shift).float()
     found = nearest(rows, relative)
     return found.labels, found.distances(rows, relative)
+
+
+def known_first(clusters: Tensor, labels: Tensor, n_clusters: int, n_known: int) -> Tensor:
+    """Order clusters so that cluster i < `n_known` is that of known class i, by the best matching of labelled samples.
+
+    Parameters
+    ----------
+    clusters : tensor of int, shape (n_samples,)
+        Cluster of each sample.
+    labels : tensor of int, shape (n_samples,)
+        Class of each sample, or -1 for unlabelled.
+    n_clusters : int
+        Number of clusters.
+    n_known : int
+        Number of known classes, at most `n_clusters`.
+
+    Returns
+    -------
+    tensor of int64, shape (n_clusters,)
+        Numbers of the clusters in the new order.
+
+    Examples
+    --------
+    >>> known_first(torch.tensor([2, 2, 0, 1]), torch.tensor([0, 0, 1, -1]), n_clusters=3, n_known=2).tolist()
+    [2, 0, 1]
+    """
+    given = (labels >= 0).cpu()
+    pairs = labels.cpu()[given].numpy() * n_clusters + clusters.cpu()[given].numpy()
+    counts = np.bincount(pairs, minlength=n_known * n_clusters).reshape(n_known, n_clusters)
+    own = linear_sum_assignment(counts, maximize=True)[1]
+    return torch.from_numpy(np.concatenate([own, np.setdiff1d(np.arange(n_clusters), own)]))
+
+
+def _device(x: Array, device: torch.device | str | None) -> torch.device:
+    """The device to compute on, checked."""
+    if device is None:
+        device = x.device if isinstance(x, Tensor) else "cpu"
+    try:
+        chosen = torch.zeros(1, device=device).device
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(
+            f"`device` '{device}' cannot be used ({reason}).",
+            fix="Use 'cpu'.",
+            code="device-unusable",
+            device=str(device),
+        ) from None
+    return torch.device("cpu") if chosen.type == "mps" else chosen  # MPS has no float64
+
+
+def _tensor(values: Array) -> Tensor:
+    """A tensor, also of a read-only array."""
+    return values.detach() if isinstance(values, Tensor) else torch.from_numpy(np.array(values))
 
 
 def _known(labels: Array | None, n_known: int | None, n_samples: int, n_clusters: int) -> Tensor:
@@ -142,35 +244,45 @@ def _known(labels: Array | None, n_known: int | None, n_samples: int, n_clusters
         given = _tensor(labels)
         if given.shape != (n_samples,) or given.is_floating_point() or given.is_complex() or given.dtype == torch.bool:
             raise DataError(
-                f"labels must be one whole number a sample, -1 for unlabelled; got {given.dtype} of shape "
-                f"{tuple(given.shape)} for {n_samples} samples."
+                f"`labels` must be one integer per sample, -1 for unlabelled; got {given.dtype} of shape "
+                f"{tuple(given.shape)} for {n_samples} samples.",
+                code="labels-shape",
             )
         given = given.to(torch.int64)
-    largest = int(given.max())
+    smallest, largest = int(given.min()), int(given.max())
     if n_known is None:
         n_known = largest + 1
-    if int(given.min()) < -1 or largest >= n_known:
+    if smallest < -1 or largest >= n_known:
         raise DataError(
-            f"labels must lie between -1 and {n_known - 1} for {n_known} known classes; got {int(given.min())} to {largest}."
+            f"`labels` must be between -1 and {n_known - 1} for {n_known} known classes; got {smallest} to {largest}.",
+            code="labels-range",
+            n_known=n_known,
         )
     if n_clusters < n_known:
         raise DataError(
-            f"{n_clusters} clusters are fewer than the {n_known} known classes.", fix="Ask for more clusters."
+            f"`n_clusters` is {n_clusters}, fewer than the {n_known} known classes.",
+            fix="Increase `n_clusters`.",
+            code="fewer-clusters-than-classes",
+            n_clusters=n_clusters,
+            n_known=n_known,
         )
     return given
 
 
-def _check(n_samples: int, n_clusters: int, *, n_init: int, max_iter: int, tol: float, size_cap: float | None) -> None:
+def _check(n_samples: int, n_clusters: int, *, n_init: int, max_iter: int, tol: float) -> None:
+    """Raise for settings that cannot be used."""
     if not isinstance(n_clusters, int | np.integer) or not 1 <= n_clusters <= n_samples:
         raise DataError(
-            f"n_clusters must be a whole number between 1 and the number of samples, {n_samples}; got {n_clusters}."
+            f"`n_clusters` must be an integer between 1 and the number of samples, {n_samples}; got {n_clusters}.",
+            code="n-clusters-range",
+            n_clusters=n_clusters,
+            n_samples=n_samples,
         )
     if n_init < 1 or max_iter < 1 or not tol >= 0:
         raise ConfigError(
-            f"n_init and max_iter must be 1 or more and tol 0 or more; got {n_init}, {max_iter} and {tol}."
+            f"`n_init` and `max_iter` must be at least 1 and `tol` at least 0; got {n_init}, {max_iter} and {tol}.",
+            code="kmeans-settings",
         )
-    if size_cap is not None and not size_cap >= 1:
-        raise ConfigError(f"size_cap must be 1 (all clusters alike) or more; got {size_cap}.")
 
 
 def _starts(
@@ -182,7 +294,7 @@ def _starts(
     greedy: bool,
     generator: torch.Generator,
 ) -> Tensor:
-    """Centres to start with, (R, K, d): those of init, then labelled classes' means, the others drawn from the rows."""
+    """Centres to start from, (R, K, d): those of `init`, then means of labelled classes, the others drawn from the rows."""
     n_clusters = len(fixed.counts)
     means = fixed.features / fixed.counts.clamp(min=1)[:, None]
     is_set = fixed.counts > 0  # (K,)
@@ -190,7 +302,9 @@ def _starts(
         first = _tensor(init).to(rows.device, torch.float64)
         if first.ndim != 2 or first.shape[1] != rows.dim or len(first) > n_clusters or not first.isfinite().all():
             raise DataError(
-                f"init must hold at most {n_clusters} finite centres of {rows.dim} features; got shape {tuple(first.shape)}."
+                f"`init` must hold at most {n_clusters} finite centres of {rows.dim} features; got shape "
+                f"{tuple(first.shape)}.",
+                code="init-unusable",
             )
         means[: len(first)] = first - rows.shift
         is_set[: len(first)] = True
@@ -203,15 +317,3 @@ def _starts(
     starts = means.repeat(n_restarts, 1, 1)
     starts[:, ~is_set] = drawn
     return starts
-
-
-def known_first(clusters: Tensor, labels: Tensor, n_clusters: int, n_known: int) -> Tensor:
-    """(K,): an order of the clusters in which cluster i < n_known is that of known class i, by the best matching.
-
-    clusters (n,): of each sample; labels (n,): -1 for unlabelled.
-    """
-    given = (labels >= 0).cpu()
-    pairs = labels.cpu()[given].numpy() * n_clusters + clusters.cpu()[given].numpy()
-    counts = np.bincount(pairs, minlength=n_known * n_clusters).reshape(n_known, n_clusters)
-    own = linear_sum_assignment(counts, maximize=True)[1]
-    return torch.from_numpy(np.concatenate([own, np.setdiff1d(np.arange(n_clusters), own)]))

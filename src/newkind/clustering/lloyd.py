@@ -1,12 +1,11 @@
-"""Lloyd's iteration: every free row to its nearest centre, every centre to the mean of its rows, until neither changes.
+"""Lloyd's iteration: assign every free row to its nearest centre and move every centre to the mean of its rows.
 
-Exact, but not from scratch each time: soon only a few centres move. A row is compared with those; with the others only if
-that leaves its nearest centre in doubt. A centre whose rows stay the same is not computed again.
+It is exact but reuses the previous iteration. After some iterations only a few centres move, so a row is compared with those,
+and with the others only if that leaves its nearest centre open. A centre whose rows stay the same is not computed again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -14,32 +13,39 @@ from torch import Tensor
 
 from newkind.clustering.rows import Rows
 
-__all__ = ["Assign", "Nearest", "Sums", "inertia", "lloyd", "nearest", "sums_of"]
+__all__ = ["Nearest", "Solution", "Sums", "inertia", "lloyd", "nearest", "sums_of"]
 
 ROUNDING = 4 * torch.finfo(torch.float32).eps
-"""Of |x|² + |c|²: a squared distance below this is what rounding leaves of none at all."""
+"""A squared distance below this share of |x|² + |c|² is rounding error of a distance of 0."""
 MANY = 0.75
-"""Of the centres: if more have moved, rows are compared with all."""
+"""If more than this share of the centres has moved, rows are compared with all."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What the members of each cluster add up to."""
+    """Sums over the members of each cluster.
+
+    Parameters
+    ----------
+    features : tensor of float64, shape (K, d)
+        Sum of the rows.
+    counts : tensor of int64, shape (K,)
+        Number of rows.
+    """
 
     features: Tensor
-    """(K, d) float64"""
     counts: Tensor
-    """(K,) int64"""
 
     def copy(self) -> Sums:
+        """An independent copy."""
         return Sums(self.features.clone(), self.counts.clone())
 
     def add(self, x: Tensor, labels: Tensor, *, sign: int = 1) -> None:
-        """Rows x (b, d) come to their clusters (b,), or leave them with sign -1."""
+        """Add rows x (b, d) to their clusters (b,), or remove them with sign -1."""
         n_clusters = len(self.counts)
         if x.device.type == "cpu":
             part = torch.zeros(n_clusters, x.shape[1]).index_add_(0, labels, x)
-        else:  # index_add_ adds in no fixed order on a GPU
+        else:  # index_add_ is not deterministic on a GPU
             part = torch.nn.functional.one_hot(labels, n_clusters).to(x).T @ x
         self.features.add_(part, alpha=sign)
         self.counts.add_(torch.bincount(labels, minlength=n_clusters), alpha=sign)
@@ -47,26 +53,47 @@ class Sums:
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """The rows' nearest centres."""
+    """The nearest centre of each of n rows.
+
+    Parameters
+    ----------
+    labels : tensor of int64, shape (n,)
+        Number of the nearest centre c.
+    scores : tensor of shape (n,)
+        |x - c|² - |x|².
+    """
 
     labels: Tensor
-    """(n,) int64"""
     scores: Tensor
-    """(n,): |x - c|² - |x|²"""
 
     def distances(self, rows: Rows, centers: Tensor) -> Tensor:
-        """(n,), squared; 0 where it is no more than rounding."""
+        """Squared distances (n,); 0 where they are only rounding error."""
         noise = ROUNDING * (rows.squares + centers.square().sum(dim=1)[self.labels])
         distance = rows.squares + self.scores
         return distance.masked_fill_(distance < noise, 0)
 
 
-Assign = Callable[[Rows, Tensor, Tensor | None], Nearest]
-"""(rows, centres (K, d), labels so far) -> which centre each row goes to."""
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Where Lloyd's iteration ended.
+
+    Parameters
+    ----------
+    centers : tensor of shape (K, d)
+        Cluster centres.
+    labels : tensor of int64, shape (n,)
+        Cluster of each free row.
+    n_iter : int
+        Number of iterations.
+    """
+
+    centers: Tensor
+    labels: Tensor
+    n_iter: int
 
 
 def sums_of(rows: Rows, labels: Tensor, n_clusters: int) -> Sums:
-    """Of rows whose clusters (n,) are known."""
+    """Sums of rows whose clusters (n,) are given."""
     sums = Sums(
         torch.zeros(n_clusters, rows.dim, dtype=torch.float64, device=rows.device),
         torch.zeros(n_clusters, dtype=torch.int64, device=rows.device),
@@ -77,11 +104,11 @@ def sums_of(rows: Rows, labels: Tensor, n_clusters: int) -> Sums:
 
 
 def inertia(rows: Rows, centers: Tensor, labels: Tensor) -> float:
-    """The sum of squared distances to the rows' own centres, from the differences themselves."""
+    """Sum of squared distances of the rows to their own centres, computed from the differences."""
     total = torch.zeros((), dtype=torch.float64, device=rows.device)
     for piece, x in rows.chunks(rows.dim):
         own = labels[piece]
-        for start in range(0, len(x), 512):  # what a core keeps at hand
+        for start in range(0, len(x), 512):  # fits into a core's cache
             some = slice(start, start + 512)
             total += (x[some] - centers[own[some]]).square_().sum(dtype=torch.float64)
     return float(total)
@@ -95,9 +122,9 @@ def nearest(
     moved: Tensor | None = None,
     sums: Sums | None = None,
 ) -> Nearest:
-    """The nearest of the centres (K, d) for every row.
+    """The nearest of the centres (K, d) of every row.
 
-    before: what it was until the centres `moved` (K,) bool; the others are where they were. sums: made to follow the rows.
+    before: the answer before the centres `moved` (K,) bool; the other centres must be unchanged. sums: updated in place.
     """
     labels = torch.empty(len(rows), dtype=torch.int64, device=rows.device)
     scores = torch.empty(len(rows), device=rows.device)
@@ -122,26 +149,26 @@ def nearest(
 
 
 def _best(x: Tensor, lengths: Tensor, directions: Tensor) -> tuple[Tensor, Tensor]:
-    """The number (b,) and score (b,) of the best centre. lengths: (K,), directions: (d, K)."""
+    """Number (b,) and score (b,) of the best centre; lengths: (K,), directions: (d, K)."""
     scores = torch.addmm(lengths, x, directions)  # (b, K)
     labels = _lowest(scores)
     return labels, scores.gather(1, labels[:, None]).squeeze(1)
 
 
 def _lowest(scores: Tensor) -> Tensor:
-    """(b, K) -> (b,): the first column with the least score. On a CPU, NumPy is five times as fast at it as torch."""
+    """First column (b,) with the lowest score of (b, K). On a CPU, NumPy's argmin is five times as fast as torch's."""
     return torch.from_numpy(scores.numpy().argmin(axis=1)) if scores.device.type == "cpu" else scores.argmin(dim=1)
 
 
 def _best_again(
     x: Tensor, lengths: Tensor, directions: Tensor, labels: Tensor, scores: Tensor, few: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """As _best, from the answer before the centres `few` (M,) moved."""
+    """As `_best`, from the answer before the centres `few` (M,) moved."""
     if not len(few):
         return labels, scores
     found, best = _best(x, lengths[few], directions[:, few])
-    # Every centre that stayed scores no better than the best did before. So the best of the moved wins if it reaches
-    # that; if it does not, the old one stays, unless that is one that moved: then any of the others may be next.
+    # No unmoved centre scores better than the previous best. So the best moved centre wins if it reaches that score. If it
+    # does not, the previous best stays, unless it has moved itself: then all centres are compared.
     has_moved = torch.zeros(len(lengths), dtype=torch.bool, device=x.device).index_fill_(0, few, True)[labels]  # (b,)
     wins = torch.where(has_moved, best <= scores, best < scores)
     lost = (has_moved & ~wins).nonzero().squeeze(1)
@@ -151,26 +178,18 @@ def _best_again(
     return labels, scores
 
 
-def lloyd(
-    free: Rows, fixed: Sums, centers: Tensor, *, max_iter: int, tolerance: float, assign: Assign | None = None
-) -> tuple[Tensor, Tensor, int]:
-    """Centres (K, d), the free rows' labels (n,) and the number of iterations, from the centres to start with.
+def lloyd(free: Rows, fixed: Sums, centers: Tensor, *, max_iter: int, tolerance: float) -> Solution:
+    """Iterate from the given centres (K, d).
 
-    fixed: of the rows that stay where they are. tolerance: it ends when the squared shift of all centres together is no
-    larger. assign: takes the place of the nearest centre.
+    fixed: sums of the rows that keep their cluster. tolerance: the iteration ends when the squared shift of all centres
+    together is at most this.
     """
     before: Nearest | None = None
     moved, sums = None, fixed.copy()
     for n_iter in range(1, max_iter + 1):
-        if assign is None:
-            found = nearest(free, centers, before=before, moved=moved, sums=sums)
-        else:
-            found = assign(free, centers, None if before is None else before.labels)
-            sums = sums_of(free, found.labels, len(centers))
-            sums.features.add_(fixed.features)
-            sums.counts.add_(fixed.counts)
+        found = nearest(free, centers, before=before, moved=moved, sums=sums)
         if before is not None and torch.equal(found.labels, before.labels):
-            return centers, found.labels, n_iter
+            return Solution(centers, found.labels, n_iter)
         _fill_empty(free, found, sums, centers)
         before = found
         # A cluster that is still empty keeps its centre.
@@ -181,15 +200,11 @@ def lloyd(
         centers = means
         if shift <= tolerance:
             break
-    if assign is None:
-        found = nearest(free, centers, before=before, moved=moved)
-    else:
-        found = assign(free, centers, None if before is None else before.labels)
-    return centers, found.labels, n_iter
+    return Solution(centers, nearest(free, centers, before=before, moved=moved).labels, n_iter)
 
 
 def _fill_empty(free: Rows, found: Nearest, sums: Sums, centers: Tensor) -> None:
-    """Gives every empty cluster a row that is far from all centres, if there is one. No cluster is emptied for it."""
+    """Move a row that is far from all centres to every empty cluster, if there is one, without emptying another cluster."""
     empty = (sums.counts == 0).nonzero().squeeze(1).tolist()
     if not empty or not len(free):
         return

@@ -1,12 +1,13 @@
-"""Categories as directions among unit vectors, with soft membership: a mixture whose parts are of about equal size.
+"""A mixture of directions among unit vectors, with soft membership and balanced sizes.
 
-A sample z (of unit length) belongs to category k with the probability
+A sample z of unit length belongs to category k with the probability
 
     q_k(z) = softmax_k(z . c_k / tau + b_k),        b_k = -balance * log(K * share_k),
 
-where share_k is the mean of q_k over all samples; a labelled sample belongs to its class. A category's direction c_k is that
-of the mean of z weighted by q_k. With balance = 0 this is k-means with soft membership; a large balance makes all categories
-of one size. Hard membership leaves categories where their first seeds happened to fall; this does not.
+where share_k is the mean of q_k over all samples; a labelled sample belongs to its class. The direction c_k of a category is
+that of the mean of z weighted by q_k. With balance = 0 this is k-means with soft membership; a large balance makes all
+categories the same size. With hard membership, categories stay close to where their first seeds were drawn; with soft
+membership they do not.
 """
 
 from __future__ import annotations
@@ -18,27 +19,35 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from newkind.clustering.kmeans import k_means, known_first
+from newkind.errors import ConfigError
 
 __all__ = ["Mixture", "fit_mixture", "refine_mixture"]
 
 LEAST_SHARE = 1e-3
-"""Of the mean share: an empty category is drawn to samples no more than one of this size."""
+"""Lower bound of a category's share, relative to the mean share, in its offset."""
 CHUNK = 1 << 22
-"""Memberships that are held at once."""
+"""Number of memberships computed at once."""
 STILL = 1e-7
-"""Squared: directions that move less than this have arrived."""
+"""The iteration ends when no direction moves further than this, squared."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """K categories of unit vectors."""
+    """Categories of unit vectors.
+
+    Parameters
+    ----------
+    directions : tensor of shape (n_categories, n_features)
+        Direction of each category, of unit length, known classes first.
+    offsets : tensor of shape (n_categories,)
+        Offsets b, which balance the sizes during fitting. Samples are assigned without them, to the nearest direction.
+    fit : float
+        Mean over all samples of log sum_k exp(z . c_k / tau). Larger is better.
+    """
 
     directions: Tensor
-    """(K, d), of unit length, known classes first."""
     offsets: Tensor
-    """(K,): b. They shape the directions; a sample is read out without them, by the nearest direction."""
     fit: float
-    """The mean of log sum_k exp(z . c_k / tau): the larger, the nearer samples are to categories."""
 
 
 @torch.no_grad()
@@ -48,13 +57,63 @@ def fit_mixture(
     *,
     labels: Tensor,
     n_known: int,
-    temperature: float,
-    balance: float,
-    n_iter: int,
-    n_init: int,
-    seed: int,
+    temperature: float = 0.05,
+    balance: float = 4.0,
+    n_iter: int = 60,
+    n_init: int = 5,
+    seed: int = 0,
 ) -> Mixture:
-    """The best fitting of `n_init` mixtures, each started from another k-means. z (n, d), labels (n,), -1 for unlabelled."""
+    """Fit several mixtures, each started from another k-means, and return the one with the best fit.
+
+    Parameters
+    ----------
+    z : tensor of shape (n_samples, n_features)
+        Features of unit length.
+    n_categories : int
+        Number of categories, known classes included.
+    labels : tensor of int64, shape (n_samples,)
+        Class of each sample, 0 to `n_known` - 1, or -1 for unlabelled.
+    n_known : int
+        Number of known classes.
+    temperature : float, default=0.05
+        Temperature tau of the memberships.
+    balance : float, default=4.0
+        How strongly sizes are balanced; 0 for not at all.
+    n_iter : int, default=60
+        Largest number of iterations per mixture.
+    n_init : int, default=5
+        Number of mixtures.
+    seed : int, default=0
+        Seed of k-means.
+
+    Returns
+    -------
+    Mixture
+        The mixture with the best fit. Category i < `n_known` is known class i.
+
+    Raises
+    ------
+    ConfigError
+        `fewer-categories-than-classes` if `n_categories` is below `n_known`.
+    DataError
+        For features that cannot be used.
+
+    Examples
+    --------
+    >>> z = F.normalize(torch.eye(3).repeat_interleave(4, dim=0) + 0.1, dim=1)
+    >>> labels = torch.tensor([-1] * 8 + [0] + [-1] * 3)  # the first sample of the last group is labelled
+    >>> found = fit_mixture(z, 3, labels=labels, n_known=1)
+    >>> (z @ found.directions.T).argmax(dim=1)[8:].tolist()
+    [0, 0, 0, 0]
+    """
+    if n_categories < n_known:
+        raise ConfigError(
+            f"`n_categories` is {n_categories}, fewer than the {n_known} known classes.",
+            fix="`n_categories` counts known and new categories together.",
+            code="fewer-categories-than-classes",
+            n_categories=n_categories,
+            n_known=n_known,
+        )
     found = []
     for restart in range(n_init):
         clusters = k_means(z, n_categories, n_init=1, max_iter=100, seed=seed * 1_000 + restart)
@@ -69,9 +128,36 @@ def fit_mixture(
 
 @torch.no_grad()
 def refine_mixture(
-    z: Tensor, directions: Tensor, *, labels: Tensor, temperature: float, balance: float, n_iter: int
+    z: Tensor,
+    directions: Tensor,
+    *,
+    labels: Tensor,
+    temperature: float = 0.05,
+    balance: float = 4.0,
+    n_iter: int = 60,
 ) -> Mixture:
-    """From directions (K, d), of any length, to where they come to rest (or to `n_iter` steps)."""
+    """Iterate a mixture from given directions.
+
+    Parameters
+    ----------
+    z : tensor of shape (n_samples, n_features)
+        Features of unit length.
+    directions : tensor of shape (n_categories, n_features)
+        Directions to start from, of any length, known classes first.
+    labels : tensor of int64, shape (n_samples,)
+        Class of each sample, or -1 for unlabelled.
+    temperature : float, default=0.05
+        Temperature tau of the memberships.
+    balance : float, default=4.0
+        How strongly sizes are balanced; 0 for not at all.
+    n_iter : int, default=60
+        Largest number of iterations; it ends earlier when the directions no longer move.
+
+    Returns
+    -------
+    Mixture
+        The mixture after the last iteration.
+    """
     k, free = len(directions), labels < 0
     given = F.one_hot(labels[~free], k).to(z)  # (labelled, K)
     fixed, fixed_share = given.T @ z[~free], given.sum(dim=0)
@@ -84,7 +170,7 @@ def refine_mixture(
             sums.addmm_(q.T, x)
             share += q.sum(dim=0)
         before, c = c, F.normalize(sums, dim=1)
-        # The step is small enough not to swing about the b that it aims at, however large the balance.
+        # The step is small enough that b does not oscillate, however large the balance.
         b = b.lerp(-balance * (share * k / len(z)).clamp_min(LEAST_SHARE).log(), 1 / (1 + balance))
         if float((c - before).square().sum(dim=1).max()) < STILL:
             break
@@ -92,6 +178,7 @@ def refine_mixture(
 
 
 def _fit(z: Tensor, c: Tensor, temperature: float) -> float:
+    """Mean over samples z (n, d) of log sum_k exp(z . c_k / temperature), for directions c (K, d)."""
     total = 0.0
     for x in torch.split(z, max(CHUNK // len(c), 1)):
         total += float((x @ c.T / temperature).logsumexp(dim=1).sum(dtype=torch.float64))

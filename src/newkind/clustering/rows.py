@@ -1,4 +1,4 @@
-"""Features (N, d) as k-means reads them: centred, float32, in chunks of rows, from memory or from a memory map."""
+"""Features (N, d) as k-means reads them: centred float32 in chunks of rows, from memory or a memory map."""
 
 from __future__ import annotations
 
@@ -16,26 +16,35 @@ from newkind.errors import DataError
 __all__ = ["Rows", "centred_rows", "n_fitting"]
 
 HOLD_BYTES = 2**30
-"""Centred rows up to this size are kept in memory; larger ones are read anew, chunk by chunk, on every pass."""
+"""Centred rows up to this size are kept in memory; larger ones are read again in chunks on every pass."""
 CHUNK_CELLS = 2**22
-"""Of the largest array that a chunk gives rise to, on a CPU: 16 MB of float32."""
+"""Number of elements of the largest array per chunk on a CPU: 16 MB of float32."""
 LARGEST = 1e12
-"""Sums of squares of larger features could leave float32's range."""
+"""Sums of squares of larger features could exceed the range of float32."""
 
 
 class Rows:
-    """Some rows of a source, less `shift`: squared distances stay accurate in float32 however far off the data lies."""
+    """Some rows of a source minus `shift`, so that squared distances stay accurate in float32 far from the origin.
+
+    Parameters
+    ----------
+    source : tensor or ndarray of shape (N, d)
+        All rows.
+    shift : tensor of shape (d,)
+        What is subtracted, on the device that computes; float64 if the source is, otherwise float32.
+    index : tensor of shape (n,), optional
+        Row numbers in the source, in ascending order. None: all rows.
+    held : tensor of shape (n, d), optional
+        The shifted rows, if they fit into memory.
+    """
 
     def __init__(
         self, source: Tensor | NDArray[Any], shift: Tensor, *, index: Tensor | None, held: Tensor | None
     ) -> None:
         self.source = source
         self.shift = shift
-        """(d,), on the device that computes; float64 if the source is, else float32."""
         self.index = index
-        """(n,) row numbers in the source, rising; None for all of them."""
         self.held = held
-        """(n, d), if there was room."""
         self._squares: Tensor | None = None
 
     def __len__(self) -> int:
@@ -43,17 +52,19 @@ class Rows:
 
     @property
     def dim(self) -> int:
+        """Number of features, d."""
         return len(self.shift)
 
     @property
     def device(self) -> torch.device:
+        """Device that computes."""
         return self.shift.device
 
     @property
     def squares(self) -> Tensor:
-        """(n,): the squared length of each row."""
+        """Squared length of each row, (n,)."""
         if self._squares is None:
-            # Into one array: small results between large temporaries keep the allocator from using their place again.
+            # Into one array: small results between large temporaries keep the allocator from reusing their memory.
             squares = torch.empty(len(self), device=self.device)
             for piece, x in self.chunks(self.dim):
                 torch.sum(x.square(), dim=1, out=squares[piece])
@@ -61,7 +72,7 @@ class Rows:
         return self._squares
 
     def chunks(self, width: int) -> Iterator[tuple[slice, Tensor]]:
-        """Pieces of the rows, (b, d) each, and where they belong. `width`: columns of the array made from a piece."""
+        """Pieces of the rows, (b, d) each, with their places. `width`: columns of the array computed from a piece."""
         n_cells = CHUNK_CELLS if self.device.type == "cpu" else 4 * CHUNK_CELLS
         n_rows = max(1, n_cells // max(width, self.dim))
         if self.held is not None:
@@ -81,7 +92,7 @@ class Rows:
                 yield slice(begin, end), _read(self.source, start, stop, self.shift)[places]
 
     def take(self, which: Tensor) -> Tensor:
-        """(m, d): a few of the rows, by their place among them."""
+        """A few of the rows, (m, d), by their places (m,)."""
         if self.held is not None:
             return self.held[which]
         places = which.cpu() if self.index is None else self.index[which.cpu()]
@@ -89,7 +100,7 @@ class Rows:
         return torch.cat(parts) if parts else torch.zeros(0, self.dim, device=self.device)
 
     def subset(self, which: Tensor) -> Rows:
-        """Rows at rising places (m,)."""
+        """The rows at places (m,) in ascending order."""
         places = which.cpu() if self.index is None else self.index[which.cpu()]
         part = Rows(self.source, self.shift, index=places, held=None if self.held is None else self.held[which])
         if self._squares is not None:
@@ -97,7 +108,7 @@ class Rows:
         return part
 
     def values(self) -> Tensor:
-        """(n, d): all of them, in memory from now on."""
+        """All rows, (n, d), which are kept in memory from now on."""
         if self.held is None:
             held = torch.empty(len(self), self.dim, device=self.device)
             for piece, x in self.chunks(self.dim):
@@ -107,16 +118,20 @@ class Rows:
 
 
 def centred_rows(x: Tensor | NDArray[Any], device: torch.device, *, shift: Tensor | None = None) -> Rows:
-    """All rows of x (N, d), held if they are small. shift: (d,), the mean unless given."""
+    """All rows of x (N, d), kept in memory if they are small; shift (d,): the mean by default."""
     x = x.detach() if isinstance(x, Tensor) else np.asanyarray(x)
     if x.ndim != 2 or 0 in x.shape:
-        raise DataError(f"Features are one row a sample, (N, d) with N and d above 0; got shape {tuple(x.shape)}.")
+        raise DataError(
+            f"Features must have one row per sample, (N, d) with N and d above 0; got shape {tuple(x.shape)}.",
+            code="features-shape",
+            shape=tuple(x.shape),
+        )
     kind = str(x.dtype).removeprefix("torch.")
     if not kind.startswith(("float", "bfloat", "int", "uint")):
-        raise DataError(f"Features are numbers; got {kind}.")
+        raise DataError(f"Features must be real numbers; got {kind}.", code="features-dtype", dtype=kind)
     total, largest = _total(x)
     if not largest < LARGEST:
-        raise DataError(_what_is_wrong(x))
+        raise _unusable(x)
     if shift is None:
         shift = torch.from_numpy(total / len(x))
     narrow = kind in ("float16", "bfloat16", "float32")
@@ -127,12 +142,12 @@ def centred_rows(x: Tensor | NDArray[Any], device: torch.device, *, shift: Tenso
 
 
 def n_fitting(dim: int) -> int:
-    """Rows that may be held in memory."""
+    """Number of rows that are kept in memory."""
     return HOLD_BYTES // (4 * dim)
 
 
 def _total(x: Tensor | NDArray[Any]) -> tuple[NDArray[np.float64], float]:
-    """The sum of all rows (d,), and the largest magnitude: infinite if there is NaN or an infinity."""
+    """Sum of all rows (d,) and the largest magnitude, which is infinite if there is NaN or infinity."""
     n_rows = max(1, CHUNK_CELLS // x.shape[1])
     total, largest = np.zeros(x.shape[1]), 0.0
     for start in range(0, len(x), n_rows):
@@ -151,17 +166,28 @@ def _total(x: Tensor | NDArray[Any]) -> tuple[NDArray[np.float64], float]:
     return total, largest
 
 
-def _what_is_wrong(x: Tensor | NDArray[Any]) -> str:
+def _unusable(x: Tensor | NDArray[Any]) -> DataError:
+    """The error that names the first row with NaN or infinity, or says that values are too large."""
     for start in range(0, len(x), 4096):
         part = x[start : start + 4096]
         is_fine = np.isfinite(part.double().cpu().numpy() if isinstance(part, Tensor) else part).all(axis=1)
         if not is_fine.all():
-            return f"Row {start + int(is_fine.argmin())} of the features holds NaN or an infinity."
-    return f"Features are too large to be squared: their magnitude must stay below {LARGEST:.0e}. Scale them down."
+            row = start + int(is_fine.argmin())
+            return DataError(
+                f"Row {row} of the features contains NaN or infinity.",
+                fix="Check how the features were computed.",
+                code="features-not-finite",
+                row=row,
+            )
+    return DataError(
+        f"Features are too large to be squared: their magnitude must be below {LARGEST:.0e}.",
+        fix="Scale them down.",
+        code="features-too-large",
+    )
 
 
 def _read(x: Tensor | NDArray[Any], start: int, stop: int, shift: Tensor) -> Tensor:
-    """Rows start to stop, less shift, in float32 on the shift's device."""
+    """Rows start to stop minus shift, in float32 on the device of shift."""
     if isinstance(x, Tensor):
         return (x[start:stop].to(shift) - shift).float()
     part = torch.from_numpy(np.array(x[start:stop], dtype=np.float64 if shift.dtype == torch.float64 else np.float32))
@@ -170,11 +196,11 @@ def _read(x: Tensor | NDArray[Any], start: int, stop: int, shift: Tensor) -> Ten
 
 
 def _drop_pages(x: NDArray[Any]) -> None:
-    """Gives the pages of a memory map that were read back to the system; the file keeps what they hold."""
+    """Release the pages of a memory map that were read; the file keeps their content."""
     base: Any = x
     while base is not None and not isinstance(base, np.memmap):
         base = getattr(base, "base", None)
-    # Pages of a copy-on-write map ("c") may hold changes that are nowhere else.
+    # Pages of a copy-on-write map ("c") may hold changes that exist nowhere else.
     if base is None or getattr(base, "mode", "c") == "c" or not hasattr(mmap, "MADV_DONTNEED"):
         return
     mapping = getattr(base, "_mmap", None)

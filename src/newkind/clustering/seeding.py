@@ -1,7 +1,7 @@
-"""k-means++: new centres are drawn from the rows, with chances as their squared distances to the nearest centre so far.
+"""k-means++: draw centres from the rows, with probability proportional to the squared distance to the nearest centre so far.
 
-Arthur and Vassilvitskii 2007. The greedy form draws several candidates for each centre and keeps the one that leaves the
-smallest sum of distances. All restarts are seeded together: one matrix product a centre serves them all.
+Arthur and Vassilvitskii 2007. The greedy form draws several candidates per centre and keeps the one that leaves the smallest
+sum of distances. All restarts are seeded together, with one matrix product per centre for all of them.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from newkind.clustering.rows import Rows, n_fitting
 __all__ = ["plus_plus"]
 
 GROUP_CELLS = 2**23
-"""Distances that are computed at once: so many restarts go together."""
+"""Number of distances computed at once, which limits how many restarts are seeded together."""
 
 
 def plus_plus(
     rows: Rows, start: Tensor, n_drawn: int, *, n_restarts: int, greedy: bool, generator: torch.Generator
 ) -> Tensor:
-    """For each of R restarts n_drawn centres, (R, n_drawn, d), centred as the rows are, beside those of start (S, d).
+    """Draw `n_drawn` centres for each of R restarts, (R, n_drawn, d), in addition to those of start (S, d).
 
-    Rows that are too many to hold are represented by a sample of as many as may be held.
+    The centres are shifted as the rows are. If there are too many rows to hold in memory, they are drawn from a sample.
     """
     n_candidates = 2 + int(math.log(len(start) + n_drawn)) if greedy else 1
     rows = _sample(rows, generator)
     distance = torch.full((len(rows),), torch.inf, device=rows.device)
     if len(start):
         distance = nearest(rows, start).distances(rows, start)
-    # Drawn before the restarts are grouped, so that the groups' size does not matter.
+    # Drawn before the restarts are grouped, so that the size of the groups does not matter.
     draws = torch.rand(n_restarts, n_drawn, n_candidates, generator=generator, dtype=torch.float64).to(rows.device)
     n_together = max(1, GROUP_CELLS // (n_candidates * len(rows)))
     return torch.cat([_draw(rows, distance, group) for group in torch.split(draws, n_together)])
 
 
 def _sample(rows: Rows, generator: torch.Generator) -> Rows:
-    """Every row if they are held or may be, otherwise some at random."""
+    """All rows if they fit into memory, otherwise a random sample."""
     n_held = max(1, n_fitting(rows.dim))
     if rows.held is None and len(rows) > n_held:
         return rows.subset(torch.randperm(len(rows), generator=generator)[:n_held].sort().values)
@@ -47,7 +47,7 @@ def _sample(rows: Rows, generator: torch.Generator) -> Rows:
 
 
 def _draw(rows: Rows, distance: Tensor, draws: Tensor) -> Tensor:
-    """The drawn centres of some restarts, (R, S, d). distance: (n,), to the centres before. draws: (R, S, L) in [0, 1)."""
+    """Centres of some restarts, (R, S, d); distance (n,) to the centres before, draws (R, S, L) in [0, 1)."""
     x = rows.values()
     n_restarts, n_drawn, n_candidates = draws.shape
     current = distance.expand(n_restarts, -1)  # (R, n)
@@ -67,7 +67,10 @@ def _draw(rows: Rows, distance: Tensor, draws: Tensor) -> Tensor:
 
 
 def _choose(weights: Tensor, draws: Tensor) -> Tensor:
-    """Row numbers (R, L) with chances as weights (R, n); even ones where all are 0 or infinite. draws: (R, L) in [0, 1)."""
+    """Row numbers (R, L) with probabilities proportional to weights (R, n), or uniform if all are 0 or infinite.
+
+    draws: (R, L) in [0, 1).
+    """
     heights = weights.cumsum(dim=1, dtype=torch.float64)
     is_flat = (heights[:, -1] == 0) | heights[:, -1].isinf()
     if is_flat.any():

@@ -1,4 +1,4 @@
-"""The scikit-learn face: `SemiSupervisedKMeans(n_clusters).fit(X, y)`, with y = -1, None, NaN or "" for unlabelled."""
+"""Semi-supervised k-means as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -20,13 +20,48 @@ CHUNK_ROWS = 4096
 
 
 class SemiSupervisedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """k-means in which labelled samples stay in their class; without labels, k-means.
+    """Semi-supervised k-means: labelled samples stay in their class, the others go to the nearest centre.
 
-    After `fit`: `labels_` (N,), the given label or one of `classes_` (K,): the known classes, then the new clusters
-    (numbers after the largest known one, or names new-01, ... by size); `cluster_centers_` (K, d), `inertia_`, `n_iter_`.
+    Without labels it is k-means.
 
-    init: "k-means++", "greedy" (several candidates for each centre), "auto" (greedy if nothing is labelled), or centres
-    (K0, d) of which the first are those of the known classes; with fewer than K the rest is drawn.
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters, known classes included.
+    init : {"auto", "k-means++", "greedy"} or array-like of shape (n_first, n_features), default="auto"
+        How centres are started. "greedy" draws several candidates per centre; "auto" is "greedy" if nothing is labelled
+        and "k-means++" otherwise. An array holds the first centres, those of the known classes first; if they are fewer
+        than `n_clusters`, the others are drawn.
+    n_init : int, default=10
+        Number of restarts; the one with the lowest inertia is kept.
+    max_iter : int, default=200
+        Largest number of iterations of a restart.
+    tol : float, default=1e-4
+        A restart ends when the squared shift of all centres is at most `tol` times the mean variance of the features.
+    random_state : int, RandomState or None, default=0
+        Seed of the centres.
+    device : str, default="auto"
+        Device that computes. "auto": a GPU if there is one, otherwise the CPU.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_clusters,)
+        Names of the clusters: the known classes, then the new clusters (numbers after the largest known one, or names
+        new-01, new-02, ... by decreasing size if the labels are names).
+    labels_ : ndarray of shape (n_samples,)
+        The given label of each labelled sample, and one of `classes_` for the others.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Cluster centres, known classes first.
+    inertia_ : float
+        Sum of squared distances of all samples to their centres.
+    n_iter_ : int
+        Number of iterations of the best restart.
+
+    Examples
+    --------
+    >>> X = [[0.0], [1.0], [10.0], [11.0]]
+    >>> SemiSupervisedKMeans(2, device="cpu").fit_predict(X, ["", "", "owl", None]).tolist()
+    ['new-01', 'new-01', 'owl', 'owl']
     """
 
     def __init__(
@@ -37,8 +72,7 @@ class SemiSupervisedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         n_init: int = 10,
         max_iter: int = 200,
         tol: float = 1e-4,
-        size_cap: float | None = None,
-        random_state: int | None = 0,
+        random_state: int | np.random.RandomState | None = 0,
         device: str = "auto",
     ) -> None:
         self.n_clusters = n_clusters
@@ -46,20 +80,48 @@ class SemiSupervisedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.size_cap = size_cap
         self.random_state = random_state
         self.device = device
 
     def fit(self, X: Any, y: Any = None) -> SemiSupervisedKMeans:
-        """X: (N, d), an array or a memory map; y: (N,), -1, None, NaN or "" for unlabelled; None if nothing is labelled."""
+        """Cluster the samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features; also a memory map.
+        y : array-like of shape (n_samples,), optional
+            Classes as integers or names; -1, None, NaN or "" for unlabelled. Default: nothing is labelled.
+
+        Returns
+        -------
+        SemiSupervisedKMeans
+            The fitted estimator.
+
+        Raises
+        ------
+        DataError
+            For features or labels that cannot be used.
+        ConfigError
+            For invalid settings.
+        """
         features = self._features(X, reset=True)
         y = [None] * len(features) if y is None else y if isinstance(y, list | tuple) else np.asarray(y)
         given = encode_labels(y)
         if len(given.indices) != len(features):
-            raise DataError(f"{len(features)} samples but {len(given.indices)} labels; expected one label a sample.")
+            raise DataError(
+                f"There are {len(features)} samples but {len(given.indices)} labels; expected one label per sample.",
+                code="labels-length",
+                n_samples=len(features),
+                n_labels=len(given.indices),
+            )
         named = isinstance(self.init, str)
         if named and self.init not in ("auto", "greedy", "k-means++"):
-            raise ConfigError(f"init is 'auto', 'k-means++', 'greedy' or an array of centres; got '{self.init}'.")
+            raise ConfigError(
+                f"`init` must be 'auto', 'k-means++', 'greedy' or an array of centres; got '{self.init}'.",
+                code="unknown-init",
+                init=self.init,
+            )
         found = k_means(
             features,
             self.n_clusters,
@@ -69,7 +131,6 @@ class SemiSupervisedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
             max_iter=self.max_iter,
             tol=self.tol,
             greedy={"greedy": True, "k-means++": False}.get(self.init) if named else None,
-            size_cap=self.size_cap,
             init=None if named else np.asarray(self.init),
             seed=_seed(self.random_state),
             device=self._device(),
@@ -82,18 +143,55 @@ class SemiSupervisedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         return self
 
     def fit_predict(self, X: Any, y: Any = None, **_: Any) -> NDArray[Any]:
-        """The cluster of every sample; a labelled one's is its label."""
+        """Cluster the samples and return `labels_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,), optional
+            Labels, as for `fit`.
+        **_ : Any
+            Ignored.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The given label of each labelled sample, and one of `classes_` for the others.
+        """
         return self.fit(X, y).labels_
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """(n,): the one of `classes_` whose centre is nearest."""
+        """Assign samples to the nearest centre.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            One of `classes_` per sample.
+        """
         check_is_fitted(self)
         best, _ = assign(self._features(X, reset=False), self.cluster_centers_, device=self._device())
         chosen: NDArray[Any] = self.classes_[best.cpu().numpy()]
         return chosen
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """(n, K): the distances to all centres."""
+        """Compute the distances to all centres.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            Euclidean distances.
+        """
         check_is_fitted(self)
         features = self._features(X, reset=False, look_for_nan=True)
         centers = torch.from_numpy(self.cluster_centers_).double()
@@ -114,7 +212,7 @@ class SemiSupervisedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         return len(self.cluster_centers_)
 
     def _features(self, X: Any, *, reset: bool, look_for_nan: bool = False) -> NDArray[Any]:
-        """(n, d), not copied if it is an array of floats. k_means and assign look for NaN themselves."""
+        """Validated features (n, d), not copied if they are floats; `k_means` and `assign` check for NaN themselves."""
         features: NDArray[Any] = validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32, np.float16], ensure_all_finite=look_for_nan
         )
@@ -127,6 +225,7 @@ class SemiSupervisedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
 
 
 def _seed(random_state: int | np.random.RandomState | None) -> int:
+    """A seed for torch from any kind of random state."""
     if isinstance(random_state, int | np.integer):
         return int(random_state)
     rng = np.random.default_rng() if random_state is None else random_state
@@ -134,7 +233,7 @@ def _seed(random_state: int | np.random.RandomState | None) -> int:
 
 
 def _classes(given: Labels, clusters: NDArray[np.int64], n_clusters: int, y: Any) -> NDArray[Any]:
-    """(K,): what each cluster is called, numbers if the labels were numbers, names otherwise."""
+    """Names (K,) of the clusters: numbers if the labels were numbers, otherwise strings."""
     known = given.class_names
     if not any(isinstance(value, str) and value.strip() for value in y):
         numbers = [int(name) for name in known]

@@ -7,7 +7,7 @@ import json
 import logging
 from pathlib import Path
 
-from newkind.clustering.n_categories import Estimate, estimate_n_categories
+from newkind.clustering import Estimate, estimate_n_categories
 from newkind.config import BackboneConfig
 from newkind.experiments.cells import slug, trunk_key
 from newkind.experiments.paper.dataset import BenchData
