@@ -46,11 +46,13 @@ def from_arrays(
     Returns
     -------
     Collection
+        The items are `ArrayImages`.
 
     Raises
     ------
     DataError
-        If the array has another dtype or shape, or labels or names do not fit.
+        If the array has another dtype or shape (`image-array`), there is not one label per image (`label-count`), or
+        names are repeated (`names-not-unique`).
 
     Examples
     --------
@@ -78,25 +80,22 @@ def from_features(
     ----------
     features : array-like of float, shape (n_items, n_features)
         Finite values.
-    labels : iterable of length n_items
-        Labels: class names or whole numbers; None, NaN, "" or -1 for an unlabelled item.
-    truth : iterable of length n_items, optional
-        True classes in the same form, used for evaluation only.
-    class_names : sequence of str, default=()
-        Names of the classes 0, 1, ... Default: the numbers themselves.
-    names : sequence of str, length n_items, optional
-        Unique names of the items. Default: their numbers.
+    labels, truth : iterable of length n_items
+        Labels, and optionally true classes, as for `from_arrays`.
+    class_names, names : sequence of str, optional
+        Names of classes and items, as for `from_arrays`.
     origin : str, default="features"
         Description of the source for display.
 
     Returns
     -------
     Collection
+        The items are `Features`.
 
     Raises
     ------
     DataError
-        If the array has another dtype or shape, or labels or names do not fit.
+        As for `from_arrays`, or if a value is NaN or infinite (`not-finite`).
 
     Examples
     --------
@@ -155,6 +154,8 @@ def _named(label: Any, class_names: Sequence[str]) -> str | None:
         return name
     if int(name) >= len(class_names):
         raise DataError(
-            f"Label {name} has no name: there are {len(class_names)} `class_names`.", code="label-range", label=int(name)
+            f"Label {name} has no name: there are {len(class_names)} `class_names`.",
+            code="label-range",
+            label=int(name),
         )
     return class_names[int(name)]

@@ -1,4 +1,4 @@
-"""CIFAR's Python files. They are pickles, hence untrusted: a pickle can call anything that it is allowed to name."""
+"""CIFAR's Python files. They are pickles, hence untrusted: a pickle can call any function that it may import."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from newkind.data.catalog import ArrayImages
-from newkind.data.layouts import Listing, expect_classes
+from newkind.data.items import ArrayImages
+from newkind.data.layouts import Listing, check_class_count
 from newkind.data.names import Names
 from newkind.errors import DataError
 
@@ -20,28 +20,29 @@ if TYPE_CHECKING:
 
 __all__ = ["read_cifar10", "read_cifar100"]
 
-AGAIN = "Take the 'python version' from https://www.cs.toronto.edu/~kriz/cifar.html again."
+DOWNLOAD = "Download the 'python version' from https://www.cs.toronto.edu/~kriz/cifar.html again."
 PIXELS = 3 * 32 * 32
 
 
 def read_cifar10(folder: Path) -> Listing:
-    """The five training batches, in their order."""
+    """Read the five training batches, in their order."""
     batches = [folder / f"data_batch_{number}" for number in range(1, 6)]
     return _read(batches, labels="labels", meta=folder / "batches.meta", names="label_names", n_classes=10)
 
 
 def read_cifar100(folder: Path) -> Listing:
-    """The training file with its 100 fine labels."""
+    """Read the training file with its 100 fine labels."""
     return _read(
         [folder / "train"], labels="fine_labels", meta=folder / "meta", names="fine_label_names", n_classes=100
     )
 
 
 def _read(batches: Sequence[Path], *, labels: str, meta: Path, names: str, n_classes: int) -> Listing:
+    """Read batches and the class names; `labels` and `names` are the keys in the files."""
     class_names = _load(meta).get(names)
     if not (isinstance(class_names, list) and all(isinstance(name, str) for name in class_names)):
-        raise DataError(f"{meta}: expected a list of names under '{names}'.", fix=AGAIN)
-    expect_classes(meta, len(class_names), n_classes)
+        raise _damaged(meta, f"expected a list of names under '{names}'")
+    check_class_count(meta, len(class_names), n_classes)
     pixels, class_ids = [], []
     for path in batches:
         batch = _load(path)
@@ -53,31 +54,30 @@ def _read(batches: Sequence[Path], *, labels: str, meta: Path, names: str, n_cla
 
 
 def _batch_pixels(path: Path, batch: dict[Any, Any]) -> NDArray[np.uint8]:
-    """(n, 32, 32, 3), from rows (n, 3072) of an image each: all of its red, then green, then blue."""
+    """Pixels (n, 32, 32, 3) from rows (n, 3072), each an image: all red values, then green, then blue."""
     stored = batch.get("data")
     values = stored.values if isinstance(stored, _StoredArray) else None
     if values is None or values.ndim != 2 or values.shape[1] != PIXELS:
         found = "none" if values is None else values.shape
-        raise DataError(f"{path}: expected an array of shape (n, {PIXELS}) under 'data', got {found}.", fix=AGAIN)
+        raise _damaged(path, f"expected an array of shape (n, {PIXELS}) under 'data', got {found}")
     return np.ascontiguousarray(values.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
 
 
 def _batch_labels(
     path: Path, batch: dict[Any, Any], *, labels: str, n_images: int, n_classes: int
 ) -> NDArray[np.int64]:
+    """Class ids (n_images,) of a batch."""
     values = batch.get(labels)
     if not isinstance(values, list) or len(values) != n_images:
-        raise DataError(f"{path}: expected a list of {n_images:,} labels under '{labels}'.", fix=AGAIN)
+        raise _damaged(path, f"expected a list of {n_images:,} labels under '{labels}'")
     for position, value in enumerate(values):
         if not (isinstance(value, int) and 0 <= value < n_classes):
-            raise DataError(
-                f"{path}: label {position} must lie between 0 and {n_classes - 1}; got {value!r}.", fix=AGAIN
-            )
+            raise _damaged(path, f"label {position} must lie between 0 and {n_classes - 1}, got {value!r}")
     return np.array(values, dtype=np.int64)
 
 
 class _StoredType:
-    """Stands in for numpy.dtype while a file is read: bytes are the only type that CIFAR stores."""
+    """Replacement of numpy.dtype while a file is read: bytes are the only type that CIFAR stores."""
 
     __slots__ = ()
 
@@ -86,11 +86,11 @@ class _StoredType:
             raise ValueError(f"array of type {code!r}, expected 'u1'")
 
     def __setstate__(self, state: object) -> None:
-        """Byte order and the like: of no meaning for single bytes."""
+        """Ignore byte order and the like, which have no meaning for single bytes."""
 
 
 class _StoredArray:
-    """Stands in for numpy's array reconstruction, so that no NumPy code runs on what the file says."""
+    """Replacement of NumPy's array reconstruction, so that no NumPy code runs on the contents of the file."""
 
     __slots__ = ("values",)
 
@@ -110,28 +110,34 @@ _ALLOWED: dict[tuple[str, str], Any] = {
     ("numpy.core.multiarray", "_reconstruct"): _StoredArray,
     ("numpy._core.multiarray", "_reconstruct"): _StoredArray,
     ("numpy", "dtype"): _StoredType,
-    ("numpy", "ndarray"): "numpy.ndarray",  # handed to _reconstruct only; a string cannot be called
+    ("numpy", "ndarray"): "numpy.ndarray",  # only passed to _reconstruct; a string cannot be called
     ("_codecs", "encode"): str.encode,  # how Python 3 writes bytes in the old protocols
 }
 
 
 class _CifarUnpickler(pickle.Unpickler):
-    """Knows containers, numbers, text and byte arrays, and refuses every other name before it is imported."""
+    """Unpickler of containers, numbers, text and byte arrays that refuses every other name before it is imported."""
 
     def find_class(self, module: str, name: str, /) -> Any:
         if (module, name) not in _ALLOWED:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no CIFAR file needs; nothing was run")
+            raise pickle.UnpicklingError(f"it needs {module}.{name}, which no CIFAR file needs; no code was run")
         return _ALLOWED[module, name]
 
 
+def _damaged(path: Path, problem: str) -> DataError:
+    """Error for a file that is not an official CIFAR file."""
+    return DataError(f"{path}: {problem}.", fix=DOWNLOAD, code="damaged-dataset", path=str(path))
+
+
 def _load(path: Path) -> dict[Any, Any]:
+    """Contents of a CIFAR file."""
     try:
         with path.open("rb") as file:
             content = _CifarUnpickler(file, encoding="latin-1").load()
     except FileNotFoundError:
-        raise DataError(f"{path} is missing.", fix=AGAIN) from None
+        raise _damaged(path, "the file is missing") from None
     except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror}).", fix=AGAIN) from None
+        raise _damaged(path, f"cannot be read ({error.strerror})") from None
     except (
         pickle.UnpicklingError,
         ArithmeticError,
@@ -144,7 +150,7 @@ def _load(path: Path) -> dict[Any, Any]:
         TypeError,
         ValueError,
     ) as error:
-        raise DataError(f"{path} is not a CIFAR file: {error or type(error).__name__}.", fix=AGAIN) from None
+        raise _damaged(path, f"not a CIFAR file ({error or type(error).__name__})") from None
     if not isinstance(content, dict):
-        raise DataError(f"{path} is not a CIFAR file: expected a dict, got {type(content).__name__}.", fix=AGAIN)
+        raise _damaged(path, f"not a CIFAR file (expected a dict, got {type(content).__name__})")
     return content

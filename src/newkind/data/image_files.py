@@ -16,6 +16,7 @@ from newkind.errors import DataError
 
 __all__ = ["ImageFiles", "describe_ignored", "find_images", "no_images"]
 
+
 @dataclass(frozen=True, kw_only=True)
 class ImageFiles:
     """Image files that were found.
@@ -102,7 +103,9 @@ def no_images(what: str, skipped: Sequence[Skipped], ignored: Mapping[str, int],
         first = skipped[0]
         what += f": {count(len(skipped), 'file')} skipped, such as {printable(first.name)} ({first.reason})"
     if ignored:
-        what += f"{',' if skipped else ':'} {count(sum(ignored.values()), 'file')} ignored ({describe_ignored(ignored)})"
+        what += (
+            f"{',' if skipped else ':'} {count(sum(ignored.values()), 'file')} ignored ({describe_ignored(ignored)})"
+        )
     return DataError(f"{what}.", fix=fix, code="no-images", n_skipped=len(skipped), ignored=dict(ignored))
 
 

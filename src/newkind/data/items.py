@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +24,21 @@ ROWS_PER_CHECK = 65536
 """Rows checked for NaN at a time, so that a memory-mapped array does not have to fit in memory."""
 
 
-class Images(Protocol):
-    """Interface of image sources. `names` are unique and identify the images in results."""
+class Images(ABC):
+    """Base class of image sources.
 
-    @property
-    def names(self) -> Sequence[str]: ...
+    Attributes
+    ----------
+    names : sequence of str
+        Unique names, which identify the images in results.
+    """
+
+    names: Sequence[str]
+
+    @abstractmethod
     def __len__(self) -> int: ...
+
+    @abstractmethod
     def content(self, index: int) -> bytes:
         """Return the bytes that identify an image: images with equal content are duplicates.
 
@@ -40,14 +50,15 @@ class Images(Protocol):
         Returns
         -------
         bytes
+            The file, or the size and the pixels of an image in memory.
 
         Raises
         ------
         BrokenImage
             If the image cannot be read.
         """
-        ...
 
+    @abstractmethod
     def open(self, index: int) -> Image.Image:
         """Decode an image.
 
@@ -66,11 +77,10 @@ class Images(Protocol):
         BrokenImage
             If the image cannot be decoded.
         """
-        ...
 
 
 @dataclass(frozen=True)
-class FileImages:
+class FileImages(Images):
     """Image files.
 
     Parameters
@@ -93,7 +103,7 @@ class FileImages:
         Parameters
         ----------
         index : int
-            Position of the image.
+            Index into `names`.
 
         Returns
         -------
@@ -102,17 +112,6 @@ class FileImages:
         return self.root / self.names[index]
 
     def content(self, index: int) -> bytes:
-        """Read an image file; see `Images.content`.
-
-        Parameters
-        ----------
-        index : int
-            Position of the image.
-
-        Returns
-        -------
-        bytes
-        """
         try:
             with open(self.path(index), "rb", opener=_open_without_waiting) as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -123,17 +122,6 @@ class FileImages:
             raise broken_image(self.names[index], reason, code="unreadable") from None
 
     def open(self, index: int) -> Image.Image:
-        """Decode an image file; see `Images.open`.
-
-        Parameters
-        ----------
-        index : int
-            Position of the image.
-
-        Returns
-        -------
-        PIL.Image.Image
-        """
         return decode(self.content(index), name=self.names[index])
 
 
@@ -143,7 +131,7 @@ def _open_without_waiting(path: str, flags: int) -> int:
 
 
 @dataclass(frozen=True)
-class ArrayImages:
+class ArrayImages(Images):
     """Images in memory, or memory-mapped.
 
     Parameters
@@ -184,44 +172,23 @@ class ArrayImages:
         return len(self.pixels)
 
     def content(self, index: int) -> bytes:
-        """Return the shape and the pixels as bytes; see `Images.content`.
-
-        Parameters
-        ----------
-        index : int
-            Position of the image.
-
-        Returns
-        -------
-        bytes
-        """
         pixels = np.ascontiguousarray(self.pixels[index])
         return str(pixels.shape).encode() + pixels.tobytes()
 
     def open(self, index: int) -> Image.Image:
-        """Return an RGB image; see `Images.open`.
-
-        Parameters
-        ----------
-        index : int
-            Position of the image.
-
-        Returns
-        -------
-        PIL.Image.Image
-        """
         pixels = self.pixels[index]
         return to_rgb(Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 and pixels.ndim == 3 else pixels))
 
 
 @dataclass(frozen=True)
-class DatasetImages:
+class DatasetImages(Images):
     """Images that a torchvision-style dataset returns as the first element of each item.
 
     Parameters
     ----------
     dataset : object
-        Object with `dataset[index]`, which returns a tuple that starts with a PIL image.
+        Object whose `dataset[index]` returns a tuple that starts with a PIL image. If it is another object, `open` raises
+        DataError (`not-pil-images`).
     names : sequence of str, length n_images
         Unique names.
     """
@@ -233,37 +200,10 @@ class DatasetImages:
         return len(self.names)
 
     def content(self, index: int) -> bytes:
-        """Return the size and the pixels as bytes; see `Images.content`.
-
-        Parameters
-        ----------
-        index : int
-            Position of the image.
-
-        Returns
-        -------
-        bytes
-        """
         image = self.open(index)
         return str(image.size).encode() + image.tobytes()
 
     def open(self, index: int) -> Image.Image:
-        """Return an RGB image; see `Images.open`.
-
-        Parameters
-        ----------
-        index : int
-            Position of the image.
-
-        Returns
-        -------
-        PIL.Image.Image
-
-        Raises
-        ------
-        DataError
-            If the dataset returns something else than PIL images.
-        """
         image = self.dataset[index][0]
         if not isinstance(image, Image.Image):
             raise DataError(

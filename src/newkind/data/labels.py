@@ -127,9 +127,7 @@ def label_name(value: Any) -> str | None:
     if abs(number) >= TOO_LARGE:
         raise DataError("A numeric label has more than 20 digits.", fix="Give it as a string.", code="not-a-label")
     if number < -1:
-        raise DataError(
-            f"A numeric label must be 0 or larger, or -1 for unlabelled, got {number}.", code="not-a-label"
-        )
+        raise DataError(f"A numeric label must be 0 or larger, or -1 for unlabelled, got {number}.", code="not-a-label")
     return None if number == -1 else str(number)
 
 

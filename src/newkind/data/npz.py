@@ -34,6 +34,7 @@ def read_npz(path: str | os.PathLike[str]) -> Collection:
     Returns
     -------
     Collection
+        Items are `ArrayImages` or `Features`.
 
     Raises
     ------
@@ -102,6 +103,9 @@ def _arrays_in(path: Path) -> dict[str, NDArray[Any]]:
     for key, array in held.items():
         if not isinstance(array, np.ndarray):
             raise DataError(
-                f"{path}: '{printable(key)}' is not an array.", fix="Save it with np.savez.", code="not-an-array", array=key
+                f"{path}: '{printable(key)}' is not an array.",
+                fix="Save it with np.savez.",
+                code="not-an-array",
+                array=key,
             )
     return held

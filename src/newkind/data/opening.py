@@ -32,6 +32,7 @@ def open_data(data: str | os.PathLike[str]) -> Collection:
     Returns
     -------
     Collection
+        Data of any of these sources.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Decoding ahead of the computation: views of many images by threads, and iterators that run one step ahead."""
+"""Iterators that compute items in threads before they are needed, so that images are decoded during computation."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ R = TypeVar("R")
 
 
 def n_cpus() -> int:
-    """The processors that this process may use."""
+    """Number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def map_ahead(function: Callable[[T], R], items: Iterable[T], *, n_threads: int, ahead: int) -> Iterator[R]:
-    """Like `map`, in order, with `function` running in threads for up to `ahead` items before they are asked for.
+    """Like `map`, in order, but `function` runs in threads for up to `ahead` items before they are needed.
 
-    Decoders and tensor operations release the interpreter's lock, so that threads decode in parallel.
+    Decoders and tensor operations release the interpreter's lock, so threads decode in parallel.
     """
     pending: deque[Future[R]] = deque()
     with ThreadPoolExecutor(n_threads) as pool:
@@ -41,7 +41,7 @@ def map_ahead(function: Callable[[T], R], items: Iterable[T], *, n_threads: int,
 
 
 def prefetch(items: Iterable[T], *, depth: int = 2) -> Generator[T]:
-    """Runs an iterator in a thread of its own, up to `depth` items ahead. Errors come out where the item would."""
+    """Run an iterator in a separate thread, up to `depth` items ahead. Errors are raised in place of the item."""
     filled: queue.Queue[tuple[str, T | BaseException | None]] = queue.Queue(maxsize=depth)
     stop = threading.Event()
 
@@ -60,7 +60,7 @@ def prefetch(items: Iterable[T], *, depth: int = 2) -> Generator[T]:
                 if stop.is_set():
                     return
             put("end", None)
-        except BaseException as error:  # noqa: BLE001 - it is raised again in the consumer's thread
+        except BaseException as error:  # noqa: BLE001 - it is raised in the consumer's thread
             put("error", error)
 
     thread = threading.Thread(target=work, daemon=True, name="newkind-prefetch")

@@ -1,4 +1,4 @@
-"""Which images an epoch sees: the published balanced draw, a function of seed and epoch only."""
+"""Images of an epoch: the published balanced sampling, which depends only on seed and epoch."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ __all__ = ["epoch_batches", "steps_per_epoch"]
 
 
 def steps_per_epoch(n: int, batch_size: int) -> int:
-    """Full batches in an epoch; the last short one is dropped."""
+    """Number of full batches in an epoch; a last incomplete batch is dropped."""
     return n // batch_size
 
 
 def epoch_batches(labels: NDArray[np.integer], *, batch_size: int, seed: int, epoch: int) -> NDArray[np.int64]:
-    """Image numbers (steps, batch_size), drawn with replacement, N draws an epoch.
+    """Indices (steps, batch_size) of the images of an epoch, N draws with replacement for `labels` (N,).
 
-    A labelled image has weight 1 and an unlabelled one N_l / N_u, so that half of a batch is labelled in
-    expectation. With no image of one kind, all weights are equal.
+    A labelled image has weight 1 and an unlabelled one N_l / N_u, so that half of a batch is labelled in expectation.
+    If all images are labelled, or none, all weights are equal.
     """
     is_labelled = labels >= 0
     n_labelled = int(is_labelled.sum())

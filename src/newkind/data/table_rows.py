@@ -72,9 +72,7 @@ def _open_text(path: Path) -> Iterator[TextIO]:
         ):
             start = raw.peek(2)[:2]
             if start in (b"\xff\xfe", b"\xfe\xff") or start.count(0) == 1:
-                raise DataError(
-                    f"{path} is saved as UTF-16.", fix="Save it as UTF-8.", code="not-utf8", path=str(path)
-                )
+                raise DataError(f"{path} is saved as UTF-16.", fix="Save it as UTF-8.", code="not-utf8", path=str(path))
             yield file
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror}).", code="unreadable", path=str(path)) from None

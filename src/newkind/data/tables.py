@@ -92,7 +92,10 @@ def _no_files(path: Path, skipped: list[Skipped]) -> DataError:
         what, code = f"{path} lists no file.", "empty-table"
     else:
         first = f"{printable(skipped[0].name)} ({skipped[0].reason})"
-        what, code = f"{path} lists no usable file: {count(len(skipped), 'file')} skipped, such as {first}.", "no-images"
+        what, code = (
+            f"{path} lists no usable file: {count(len(skipped), 'file')} skipped, such as {first}.",
+            "no-images",
+        )
     fix = f"File names must be relative to {path.parent}."
     return DataError(what, fix=fix, code=code, path=str(path), n_skipped=len(skipped))
 

@@ -32,6 +32,7 @@ def from_torchvision(dataset: Any, *, is_labelled: ArrayLike | None = None) -> C
     Returns
     -------
     Collection
+        Items are `FileImages`, `ArrayImages` or `DatasetImages`.
 
     Raises
     ------
