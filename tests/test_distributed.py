@@ -1,7 +1,8 @@
-"""One process and two: the same losses, the same gradients."""
+"""One process and two processes: the same losses, the same gradients."""
 
 import os
 import socket
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -11,15 +12,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from error_codes import raises
 from newkind import distributed
 from newkind.errors import NewkindError
 from newkind.losses import contrastive_loss, mean_entropy_penalty, self_distillation_loss, supervised_loss
 
 VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+TIMEOUT = 240
 
 
 class Images(NamedTuple):
-    """Two views (2, B, 6) and what is known of them; label -1 = unlabelled."""
+    """Two views (2, B, 6) of B images, their numbers and labels (-1 for unlabelled)."""
 
     x: Tensor
     samples: Tensor
@@ -57,7 +60,7 @@ def mean_entropy(z: Tensor, logits: Tensor, samples: Tensor, labels: Tensor, vie
 
 def everything(z: Tensor, logits: Tensor, samples: Tensor, labels: Tensor, views: Tensor) -> Tensor:
     known = labels >= 0
-    order = views.argsort(stable=True)  # rows come rank by rank; distillation wants them view by view
+    order = views.argsort(stable=True)  # rows are ordered by rank; distillation needs them ordered by view
     return (
         infonce(z, logits, samples, labels, views)
         + contrastive_loss(z[known], labels[known], temperature=0.07)
@@ -137,7 +140,7 @@ def check_parameters(rank: int) -> None:
 
 
 def two(rank: int, port: int) -> None:
-    """What each of the two processes does."""
+    """Checks that each of the two processes runs."""
     warnings.simplefilter("error")
     torch.set_num_threads(1)
     alone = {objective.__name__: step(objective, images()) for objective in OBJECTIVES}
@@ -163,7 +166,13 @@ def free_port() -> int:
 
 
 def test_two_processes_are_one() -> None:
-    torch.multiprocessing.spawn(two, args=(free_port(),), nprocs=2)
+    processes = torch.multiprocessing.spawn(two, args=(free_port(),), nprocs=2, join=False)
+    deadline = time.monotonic() + TIMEOUT
+    while not processes.join(timeout=1):
+        if time.monotonic() > deadline:
+            for process in processes.processes:
+                process.kill()
+            pytest.fail(f"the processes did not finish within {TIMEOUT} s")
 
 
 @pytest.fixture
@@ -221,5 +230,6 @@ def test_more_processes_than_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    with pytest.raises(NewkindError, match="--nproc-per-node 2"):
+    with raises(NewkindError, "too-few-gpus") as caught:
         distributed.init_from_environment()
+    assert caught.value.facts == {"local_rank": 2, "n_gpus": 2}

@@ -1,8 +1,8 @@
-"""Several processes as one: gather what belongs together, average gradients, start and end the group.
+"""Training with several processes: gather tensors, average gradients, join and leave the process group.
 
-Without a process group the world has size 1 and every function still means the same, so callers never ask.
-A loss on gathered rows is the global loss on every rank; `gather_with_gradient` sums its gradient over the
-ranks and `average_gradients` divides by their number, which leaves exactly the gradient of one process.
+Without a process group, the world has size 1 and every function means the same, so callers need no special case.
+A loss on gathered rows is the global loss on every rank. `gather_with_gradient` sums its gradient over the ranks and
+`average_gradients` divides by their number, which gives exactly the gradient of one process.
 """
 
 from __future__ import annotations
@@ -39,18 +39,25 @@ __all__ = [
 ]
 
 PATIENCE = timedelta(days=7)
-"""How long processes wait for one that builds the token cache; a dead one is noticed at once by its closed connection."""
+"""Time that processes wait for the one that builds the token cache. A process that dies is noticed at once, because its
+connection is closed."""
 DEATH = ("Connection closed", "Connection reset", "connection", "NCCL", "Socket", "Timed out", "timeout")
-"""Words in the errors of the process group that mean a peer is gone."""
+"""Words in errors of the process group that mean that another process has ended."""
 
 
 @contextmanager
 def clear_message() -> Iterator[None]:
-    """Turns what a process meets when another one of its job has died (a broken connection, or the launcher's SIGTERM)
-    into a sentence."""
+    """Turn the failure of another process of the job into a readable error.
+
+    Raises
+    ------
+    NewkindError
+        With code `process-died`, instead of an error about a closed connection. SIGTERM from the launcher prints the same
+        message and exits with code 2.
+    """
 
     def ended(*_: object) -> None:
-        # Wherever this process is just now: everything on disk is written whole or not at all.
+        # Exit at once, in any state: files are written atomically.
         os.write(2, f"Error: {_peer_died()}\n".encode())
         os._exit(2)
 
@@ -68,33 +75,67 @@ def clear_message() -> Iterator[None]:
 
 def _peer_died() -> NewkindError:
     return NewkindError(
-        "Another process of this job has died or was stopped; what was finished up to the last checkpoint is kept.",
-        fix="Run the same command again: it goes on from there.",
+        "Another process of this job has failed or was stopped. The last checkpoint is kept.",
+        fix="Run the same command again to resume from it.",
+        code="process-died",
     )
 
 
 def rank() -> int:
-    """This process's number, from 0."""
+    """Number of this process.
+
+    Returns
+    -------
+    int
+        From 0; 0 without a process group.
+    """
     return dist.get_rank() if _has_group() else 0
 
 
 def world_size() -> int:
-    """The number of processes."""
+    """Number of processes.
+
+    Returns
+    -------
+    int
+        1 without a process group.
+    """
     return dist.get_world_size() if _has_group() else 1
 
 
 def main_process() -> bool:
-    """Whether this process writes files and prints."""
+    """Whether this is the process that writes files and prints.
+
+    Returns
+    -------
+    bool
+    """
     return rank() == 0
 
 
 def first_on_machine() -> bool:
-    """Whether this process prepares what the others of its machine will read from its disk."""
+    """Whether this is the process that prepares files for all processes of its machine.
+
+    Returns
+    -------
+    bool
+    """
     return not _has_group() or os.environ.get("LOCAL_RANK", "0") == "0"
 
 
 def broadcast(x: Tensor) -> Tensor:
-    """Rank 0's tensor on every rank; shapes are the same everywhere."""
+    """Copy the tensor of rank 0 to every rank.
+
+    Parameters
+    ----------
+    x : Tensor
+        Same shape and dtype on every rank.
+
+    Returns
+    -------
+    Tensor
+        Without gradient.
+    """
     if world_size() == 1:
         return x
     sent = x.detach().contiguous().clone()
@@ -103,7 +144,18 @@ def broadcast(x: Tensor) -> Tensor:
 
 
 def gather(x: Tensor) -> Tensor:
-    """(N, ...) of each of W ranks -> (W * N, ...), in the order of ranks; no gradient. N is the same everywhere."""
+    """Concatenate the tensors of all W ranks, without gradient.
+
+    Parameters
+    ----------
+    x : Tensor of shape (N, ...)
+        Same shape on every rank.
+
+    Returns
+    -------
+    Tensor of shape (W * N, ...)
+        In the order of ranks.
+    """
     x = x.detach()
     if world_size() == 1:
         return x
@@ -114,9 +166,19 @@ def gather(x: Tensor) -> Tensor:
 
 
 def gather_with_gradient(x: Tensor) -> Tensor:
-    """`gather`, differentiable: this rank's rows receive the sum of the gradients of all ranks.
+    """Concatenate the tensors of all W ranks; the gradient of this rank's rows is the sum over all ranks.
 
-    The backward pass communicates too, so every rank must use the result in its loss, or none.
+    The backward pass communicates too, so either every rank uses the result in its loss, or none.
+
+    Parameters
+    ----------
+    x : Tensor of shape (N, ...)
+        Same shape on every rank.
+
+    Returns
+    -------
+    Tensor of shape (W * N, ...)
+        In the order of ranks.
     """
     if world_size() == 1:
         return x
@@ -124,7 +186,18 @@ def gather_with_gradient(x: Tensor) -> Tensor:
 
 
 def gather_uneven(x: Tensor) -> Tensor:
-    """(N_r, ...) of rank r -> (sum of N_r, ...), in the order of ranks; no gradient."""
+    """Concatenate tensors of different lengths, without gradient.
+
+    Parameters
+    ----------
+    x : Tensor of shape (N_r, ...)
+        The length may differ between ranks.
+
+    Returns
+    -------
+    Tensor of shape (sum of N_r, ...)
+        In the order of ranks.
+    """
     lengths = gather(torch.tensor([len(x)], device=x.device)).tolist()  # (W,)
     padding = x.new_zeros(max(lengths) - len(x), *x.shape[1:])
     padded = gather(torch.cat([x.detach(), padding])).view(len(lengths), max(lengths), *x.shape[1:])
@@ -132,14 +205,19 @@ def gather_uneven(x: Tensor) -> Tensor:
 
 
 def average_gradients(parameters: Iterable[Tensor]) -> None:
-    """Replace every gradient by its mean over the ranks; a rank without a gradient counts as zero.
+    """Replace every gradient by its mean over the ranks; a missing gradient counts as zero.
 
-    A parameter that has none on any rank keeps none, so that the optimiser passes it over as in one process.
+    A parameter without a gradient on any rank keeps none, so the optimiser skips it as in one process.
+
+    Parameters
+    ----------
+    parameters : iterable of Tensor
+        Parameters in the same order on every rank. Those that need no gradient are ignored.
     """
     parameters = [p for p in parameters if p.requires_grad]
     if world_size() == 1 or not parameters:
         return
-    # One buffer, one message: all gradients, then a 1 for each that is there.
+    # One buffer, one message: all gradients, then for each a 1 if it exists.
     grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
     is_there = grads[0].new_tensor([p.grad is not None for p in parameters])
     buffer = torch.cat([*(g.flatten() for g in grads), is_there])
@@ -152,7 +230,13 @@ def average_gradients(parameters: Iterable[Tensor]) -> None:
 
 @torch.no_grad()
 def broadcast_parameters(module: nn.Module) -> None:
-    """Overwrite the parameters and buffers of every rank with those of rank 0."""
+    """Overwrite the parameters and buffers of every rank with those of rank 0.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        Same structure on every rank.
+    """
     if world_size() == 1:
         return
     for tensor in chain(module.parameters(), module.buffers()):
@@ -160,7 +244,13 @@ def broadcast_parameters(module: nn.Module) -> None:
 
 
 def init_from_environment() -> None:
-    """Join the group that torchrun describes in RANK, WORLD_SIZE and LOCAL_RANK; without them, do nothing."""
+    """Join the process group that torchrun describes in RANK, WORLD_SIZE and LOCAL_RANK; do nothing without them.
+
+    Raises
+    ------
+    NewkindError
+        With code `too-few-gpus` (facts `local_rank` and `n_gpus`).
+    """
     if not {"RANK", "WORLD_SIZE", "LOCAL_RANK"} <= os.environ.keys() or _has_group():
         return
     if not torch.cuda.is_available():
@@ -169,22 +259,25 @@ def init_from_environment() -> None:
     n_gpus, local_rank = torch.cuda.device_count(), int(os.environ["LOCAL_RANK"])
     if local_rank >= n_gpus:
         raise NewkindError(
-            f"Process {local_rank} of this machine has no GPU: there are {n_gpus}.",
-            fix=f"Start it with torchrun --nproc-per-node {n_gpus}.",
+            f"There is no GPU for process {local_rank} of this machine, which has {n_gpus} GPUs.",
+            fix=f"Start one process per GPU: torchrun --nproc-per-node {n_gpus}.",
+            code="too-few-gpus",
+            local_rank=local_rank,
+            n_gpus=n_gpus,
         )
     torch.cuda.set_device(local_rank)
-    # Each device its backend: ids and predictions are gathered on the CPU.
+    # One backend per device type, because ids and predictions are gathered on the CPU.
     dist.init_process_group("cpu:gloo,cuda:nccl", device_id=torch.device("cuda", local_rank), timeout=PATIENCE)
 
 
 def shutdown() -> None:
-    """Leave the group, if there is one."""
+    """Leave the process group, if there is one."""
     if _has_group():
         dist.destroy_process_group()
 
 
 def barrier() -> None:
-    """Wait until every process is here."""
+    """Wait until every process has reached this call."""
     if _has_group():
         dist.barrier()
 
@@ -194,6 +287,8 @@ def _has_group() -> bool:
 
 
 class _Gather(torch.autograd.Function):
+    """`gather` with a backward pass."""
+
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:  # noqa: ARG004
         return gather(x)

@@ -1,33 +1,46 @@
-"""A small backbone with random weights, and a few photographs."""
+"""A small backbone with random weights, and a few images."""
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from newkind.backbone.loader import Prepared, prepare_trunk
-from newkind.backbone.token_cache import CacheKey
+from newkind.backbone.cache_builder import CacheKey
+from newkind.backbone.loader import Backbone, load_backbone
 from newkind.config import BackboneConfig
 from newkind.data import Collection, read_folder
-
-CONFIG = BackboneConfig(name="vit_tiny_patch16_224", random_weights=True, image_size=32, views=3, device="cpu")
+from newkind.data.items import FileImages
+from newkind.data.views import ViewRecipe
 
 
 @pytest.fixture(scope="session")
-def prepared() -> Prepared:
-    return prepare_trunk(CONFIG)
+def config() -> BackboneConfig:
+    return BackboneConfig(name="vit_tiny_patch16_224", random_weights=True, image_size=32, views=3, device="cpu")
+
+
+@pytest.fixture(scope="session")
+def backbone(config: BackboneConfig) -> Backbone:
+    return load_backbone(config)
 
 
 @pytest.fixture
-def key(prepared: Prepared) -> CacheKey:
+def key(config: BackboneConfig, backbone: Backbone) -> CacheKey:
     return CacheKey(
-        backbone=CONFIG.backbone,
-        weights_sha256=prepared.sha256,
+        backbone=config.name,
+        weights_sha256=backbone.sha256,
         n_tuned=1,
-        recipe=CONFIG.recipe,
-        n_views=CONFIG.n_views,
+        recipe=ViewRecipe(image_size=config.image_size),
+        n_views=config.views,
         seed=0,
     )
+
+
+@pytest.fixture(autouse=True)
+def cache_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of all token caches; no test touches the user's."""
+    monkeypatch.setenv("NEWKIND_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "tokens"
 
 
 @pytest.fixture
@@ -40,3 +53,24 @@ def photographs(tmp_path: Path, make_image: Callable[..., Path]) -> Path:
 @pytest.fixture
 def collection(photographs: Path) -> Collection:
     return read_folder(photographs)
+
+
+@pytest.fixture
+def damaged_collection(photographs: Path) -> Collection:
+    """21 images and one file that is not an image."""
+    (photographs / "a" / "bad.png").write_text("no image")
+    return read_folder(photographs)
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each image file is read, by name; whatever decodes a file has to read it."""
+    counts: Counter[str] = Counter()
+    read = FileImages.content
+
+    def counted(images: FileImages, index: int) -> bytes:
+        counts[images.names[index]] += 1
+        return read(images, index)
+
+    monkeypatch.setattr(FileImages, "content", counted)
+    return counts

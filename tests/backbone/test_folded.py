@@ -8,9 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from newkind.backbone.folded import FoldedBlock, normalise_tokens
-from newkind.backbone.vit import build_vit, split
-from newkind.backbone.weights import list_stored, load_backbone
-from newkind.errors import BackboneError
+from newkind.backbone.vit import split
 
 CASES = {
     "plain": ("vit_tiny_patch16_224", {"img_size": 64}),
@@ -121,36 +119,3 @@ def test_gradients_of_two_tuned_blocks_are_timms() -> None:
     trunk, tuned = split(model, n_tuned=2)
     ours = [*tuned.full[0].parameters(), *tuned.last.block.parameters()]
     assert largest_difference(gradients(tuned(trunk(images)), direction, ours), expected) < 1e-5
-
-
-def test_with_the_real_weights_where_they_are_on_this_machine() -> None:
-    name = "vit_small_patch14_dinov2.lvd142m"
-    if name not in {stored.name for stored in list_stored()}:
-        pytest.skip("the weights are not on this machine: newkind weights " + name)
-    images = torch.randn(2, 3, 224, 224)
-    backbone = load_backbone(name, image_size=224)
-    expected = backbone.model.forward_features(images)[:, 0]
-    trunk, tuned = split(backbone.model)
-    assert relative(tuned(trunk(images)), expected) < 1e-5
-
-
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("resnet18", "cannot be built"),
-        ("vit_base_patch16_siglip_224", "no class token"),
-        ("swin_tiny_patch4_window7_224", "not a plain vision transformer"),
-        ("vit_small_patch16_rope_mixed_224", "differ from block to block"),
-        ("no_such_model", "timm has no model called"),
-    ],
-)
-def test_what_cannot_be_split_is_refused_with_the_reason(name: str, reason: str) -> None:
-    with pytest.raises(BackboneError, match=reason):
-        build_vit(name, image_size=224)
-
-
-def test_image_size_and_number_of_tuned_blocks_are_checked() -> None:
-    with pytest.raises(BackboneError, match="patches of 14"):
-        build_vit("vit_small_patch14_dinov2.lvd142m", image_size=225)
-    with pytest.raises(BackboneError, match="Between 1 and 11"):
-        split(build_vit("vit_tiny_patch16_224", image_size=32), n_tuned=12)

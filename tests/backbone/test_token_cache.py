@@ -1,4 +1,4 @@
-"""The cache builder: what it holds, what it computes again, and what survives kill -9."""
+"""The token cache: what it contains, what is computed again, and what survives kill -9."""
 
 import hashlib
 import os
@@ -6,49 +6,53 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from newkind.backbone import cache as cache_module
+from error_codes import raises
+from newkind.backbone import cache_builder
+from newkind.backbone.cache_builder import CacheKey, build_cache, image_views, plan_cache
 from newkind.backbone.cache_folders import list_caches, remove_cache
-from newkind.backbone.loader import Prepared, choose_device, prepare_cache
-from newkind.backbone.online import OnlineTokens
-from newkind.backbone.token_cache import CacheKey, TokenCache, build_cache, image_views, plan_cache
-from newkind.config import BackboneConfig
+from newkind.backbone.loader import Backbone
+from newkind.backbone.token_cache import TokenCache
 from newkind.data import Collection, from_features, read_folder
 from newkind.data.views import ViewRecipe
-from newkind.errors import BackboneError, CacheError, DataError
+from newkind.errors import CacheError, DataError
 from newkind.progress import quiet
 
+TIMEOUT = 240
 
-def build(collection: Collection, key: CacheKey, prepared: Prepared, root: Path) -> TokenCache:
-    plan = plan_cache(collection, key, prepared.trunk, root=root)
-    return build_cache(collection, plan, prepared.trunk, advance=quiet)
+
+def build(collection: Collection, key: CacheKey, backbone: Backbone) -> TokenCache:
+    plan = plan_cache(collection, key, backbone.trunk)
+    return build_cache(collection, plan, backbone.trunk, advance=quiet)
 
 
 def contents(folder: Path) -> dict[str, str]:
     return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.iterdir() if p.name != "lock"}
 
 
-def test_cached_tokens_are_the_trunks(collection, key, prepared, tmp_path) -> None:
-    cache = build(collection, key, prepared, tmp_path)
+def test_cached_tokens_are_the_trunks(collection, key, backbone) -> None:
+    cache = build(collection, key, backbone)
     images = collection.catalog.items
-    digests = plan_cache(collection, key, prepared.trunk, root=tmp_path).digests
+    digests = plan_cache(collection, key, backbone.trunk).digests
     batch = np.array([4, 0, 20])
-    (evaluated,) = cache.evaluation_batches(iter([batch]))
-    views = torch.cat([image_views(images, i, key, digests[i])[:1] for i in batch])
-    expected = prepared.trunk(views)
+    ((rows, evaluated),) = cache.evaluation_batches(iter([batch]))
+    assert rows.tolist() == [0, 1, 2]
+    views = torch.cat([image_views(images.open(i), key, digests[i])[:1] for i in batch])
+    expected = backbone.trunk(views)
     torch.testing.assert_close(evaluated.xhat, expected.xhat, atol=2e-3, rtol=1e-3)
     torch.testing.assert_close(evaluated.cls, expected.cls, atol=1e-5, rtol=1e-5)
-    feature, reference = prepared.tuned(evaluated).detach(), prepared.tuned(expected).detach()
-    assert (feature - reference).norm() / reference.norm() < 1e-3  # what half precision costs
+    feature, reference = backbone.tuned(evaluated).detach(), backbone.tuned(expected).detach()
+    assert (feature - reference).norm() / reference.norm() < 1e-3  # the error of half precision
 
 
-def test_training_batches_draw_different_views_of_each_image(collection, key, prepared, tmp_path) -> None:
-    cache = build(collection, key, prepared, tmp_path)
+def test_training_batches_draw_different_views_of_each_image(collection, key, backbone) -> None:
+    cache = build(collection, key, backbone)
     batches = [np.array([3, 5, 3]), np.array([1, 2, 0])]
     drawn = list(cache.training_batches(iter(batches), n_views=2, seed=(7, 0)))
     again = list(cache.training_batches(iter(batches), n_views=2, seed=(7, 0)))
@@ -61,8 +65,8 @@ def test_training_batches_draw_different_views_of_each_image(collection, key, pr
     assert any(torch.equal(first[1], view) for view in every_view.cls)  # of that image, and never the evaluation view
 
 
-def test_all_views_are_drawn_equally_often(collection, key, prepared, tmp_path) -> None:
-    cache = build(collection, key, prepared, tmp_path)
+def test_all_views_are_drawn_equally_often(collection, key, backbone) -> None:
+    cache = build(collection, key, backbone)
     batch = np.zeros(300, dtype=np.int64)
     (tokens,) = cache.training_batches(iter([batch]), n_views=2, seed=(0, 0))
     views = cache.store.read(np.full(3, cache.slots[0]), np.array([1, 2, 3])).cls
@@ -72,16 +76,16 @@ def test_all_views_are_drawn_equally_often(collection, key, prepared, tmp_path) 
 
 
 def test_one_changed_image_is_computed_again_and_nothing_else(
-    collection, photographs, key, prepared, tmp_path, make_image
+    collection, photographs, key, backbone, make_image
 ) -> None:
-    first = build(collection, key, prepared, tmp_path)
+    first = build(collection, key, backbone)
     before = contents(first.store.folder)["tokens-00000.bin"]
     size = (first.store.folder / "tokens-00000.bin").stat().st_size
     make_image(photographs / "a" / "03.png", seed=999)
-    plan = plan_cache(read_folder(photographs), key, prepared.trunk, root=tmp_path)
+    plan = plan_cache(read_folder(photographs), key, backbone.trunk)
     changed = list(collection.catalog.items.names).index("a/03.png")
     assert plan.todo == [changed]
-    second = build_cache(read_folder(photographs), plan, prepared.trunk, advance=quiet)
+    second = build_cache(read_folder(photographs), plan, backbone.trunk, advance=quiet)
     kept = np.arange(21) != changed
     assert np.array_equal(first.slots[kept], second.slots[kept])
     assert second.slots[changed] == 21
@@ -89,16 +93,20 @@ def test_one_changed_image_is_computed_again_and_nothing_else(
     assert hashlib.sha256(content[:size]).hexdigest() == before
 
 
-def test_copies_share_a_record_and_broken_images_are_skipped(photographs, key, prepared, tmp_path) -> None:
+def test_copies_share_a_record_and_broken_images_are_skipped(photographs, key, backbone) -> None:
     (photographs / "a" / "copy.png").write_bytes((photographs / "a" / "01.png").read_bytes())
-    (photographs / "a" / "bad.png").write_text("no picture")
+    (photographs / "a" / "bad.png").write_text("no image")
     collection = read_folder(photographs)
-    cache = build(collection, key, prepared, tmp_path)
+    cache = build(collection, key, backbone)
     names = list(collection.catalog.items.names)
     assert cache.slots[names.index("a/copy.png")] == cache.slots[names.index("a/01.png")]
     assert [item.name for item in cache.skipped] == ["a/bad.png"]
     assert cache.usable.sum() == 22
     assert len(cache.store) == 21
+    bad = names.index("a/bad.png")
+    found = list(cache.evaluation_batches(iter([np.array([0, bad, 3]), np.array([bad])])))
+    assert [rows.tolist() for rows, _ in found] == [[0, 2], []]
+    assert [len(tokens) for _, tokens in found] == [2, 0]
 
 
 @pytest.mark.parametrize(
@@ -112,170 +120,136 @@ def test_copies_share_a_record_and_broken_images_are_skipped(photographs, key, p
     ],
 )
 def test_another_key_is_another_cache(collection, key, change) -> None:
-    other = CacheKey(**({name: getattr(key, name) for name in key.__dataclass_fields__} | change))
+    other = replace(key, **change)
     assert other.folder("x") != key.folder("x")
     assert key.folder("x") == key.folder("x")
     assert key.folder("y") != key.folder("x")
 
 
-def test_a_full_disk_takes_fewer_views_and_then_none(collection, key, prepared, tmp_path, monkeypatch) -> None:
-    wanted = plan_cache(collection, key, prepared.trunk, root=tmp_path)
-    room = cache_module.SPARE_BYTES + wanted.bytes_todo - 1
+def test_a_full_disk_takes_fewer_views_and_then_none(collection, key, backbone, monkeypatch) -> None:
+    wanted = plan_cache(collection, key, backbone.trunk)
+    room = cache_builder.SPARE_BYTES + wanted.bytes_todo - 1
     usage = type("Usage", (), {"free": room})
-    monkeypatch.setattr(cache_module.shutil, "disk_usage", lambda _: usage)
-    assert plan_cache(collection, key, prepared.trunk, root=tmp_path).layout.n_views == 2
+    monkeypatch.setattr(cache_builder.shutil, "disk_usage", lambda _: usage)
+    assert plan_cache(collection, key, backbone.trunk).layout.n_views == 2
     usage.free = 1000
-    plan = plan_cache(collection, key, prepared.trunk, root=tmp_path)
-    with pytest.raises(CacheError, match="GB free"):
-        build_cache(collection, plan, prepared.trunk, advance=quiet)
+    plan = plan_cache(collection, key, backbone.trunk)
+    with raises(CacheError, "disk-space") as caught:
+        build_cache(collection, plan, backbone.trunk, advance=quiet)
+    assert caught.value.facts["free"] == 1000
     assert not plan.folder.exists()
 
 
 BUILDER = """
 import sys
 from pathlib import Path
-from newkind.backbone.loader import prepare_cache, prepare_trunk
+from newkind.backbone.loader import load_backbone
+from newkind.backbone.sources import open_source
 from newkind.config import BackboneConfig
 from newkind.data import read_folder
 config = BackboneConfig(name="vit_tiny_patch16_224", random_weights=True, image_size=32, views=3, device="cpu")
-prepare_cache(read_folder(Path(sys.argv[1])), config, prepare_trunk(config), root=Path(sys.argv[2]))
+open_source(read_folder(Path(sys.argv[1])), config, load_backbone(config))
 """
 
 
-def test_kill_dash_nine_at_any_moment_leaves_the_same_bytes(photographs, tmp_path, monkeypatch) -> None:
-    def start(root: Path) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", BUILDER, str(photographs), str(root)]
-        return subprocess.Popen(
-            command,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-        )
+def start_builder(photographs: Path, root: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", BUILDER, str(photographs)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "NEWKIND_CACHE": str(root)},
+    )
 
-    def folder(root: Path) -> Path:
-        return next(p for p in root.iterdir() if p.is_dir())
 
+def finish(process: subprocess.Popen[str]) -> None:
+    try:
+        _, errors = process.communicate(timeout=TIMEOUT)
+    finally:
+        process.kill()
+    assert process.returncode == 0, errors
+
+
+def kill_after(process: subprocess.Popen[str], root: Path, n_records: int) -> bool:
+    """Kill the builder when at least so many records are written; whether it was killed before it had finished."""
+    deadline = time.monotonic() + TIMEOUT
+    while process.poll() is None and time.monotonic() < deadline:
+        index = list(root.glob("tokens/*/index.bin"))
+        if index and index[0].stat().st_size >= n_records * 24:
+            break
+        time.sleep(0.002)
+    process.kill()
+    process.communicate(timeout=TIMEOUT)
+    return process.returncode == -signal.SIGKILL
+
+
+def test_kill_dash_nine_at_any_moment_leaves_the_same_bytes(photographs, tmp_path) -> None:
+    source = photographs / "a" / "01.png"
     for i in range(100):  # enough images that a build takes a moment
-        source = photographs / "a" / "01.png"
         (photographs / "a" / f"more{i}.png").write_bytes(source.read_bytes() + bytes([i]))
-    whole = start(tmp_path / "whole")
-    assert whole.wait() == 0, whole.stderr.read()
-    killed = 0
-    torn = tmp_path / "torn"
-    for records in (1, 30, 60):  # killed when at least so many records are there
-        process = start(torn)
-        while process.poll() is None:
-            index = list(torn.glob("*/index.bin"))
-            if index and index[0].stat().st_size >= records * 24:
-                process.send_signal(signal.SIGKILL)
-                break
-            time.sleep(0.002)
-        killed += process.wait() == -signal.SIGKILL
-        process.stderr.close()
-    assert killed >= 2
-    last = start(torn)
-    assert last.wait() == 0, last.stderr.read()
-    assert contents(folder(torn)) == contents(folder(tmp_path / "whole"))
-    whole.stderr.close()
-    last.stderr.close()
+    whole, torn = tmp_path / "whole", tmp_path / "torn"
+    finish(start_builder(photographs, whole))
+    killed = [kill_after(start_builder(photographs, torn), torn, n_records) for n_records in (1, 30, 60)]
+    assert sum(killed) >= 2
+    finish(start_builder(photographs, torn))
+    (first,), (second,) = (list((root / "tokens").iterdir()) for root in (whole, torn))
+    assert contents(first) == contents(second)
 
 
-def test_two_builders_do_not_mix(collection, key, prepared, tmp_path) -> None:
+def test_two_builders_do_not_mix(collection, key, backbone) -> None:
     from filelock import FileLock
 
-    plan = plan_cache(collection, key, prepared.trunk, root=tmp_path)
+    plan = plan_cache(collection, key, backbone.trunk)
     plan.folder.mkdir(parents=True)
-    with FileLock(plan.folder / "lock"), pytest.raises(CacheError, match="Another process"):
-        build_cache(collection, plan, prepared.trunk, advance=quiet)
+    with FileLock(plan.folder / "lock"), raises(CacheError, "locked"):
+        build_cache(collection, plan, backbone.trunk, advance=quiet)
 
 
-def test_online_sees_the_same_evaluation_view_as_the_cache(collection, key, prepared, tmp_path) -> None:
-    cache = build(collection, key, prepared, tmp_path)
-    online = OnlineTokens(collection.catalog.items, prepared.trunk, key.recipe)
-    batch = np.array([2, 9, 11, 0])
-    (a,), (b,) = cache.evaluation_batches(iter([batch])), online.evaluation_batches(iter([batch]))
-    torch.testing.assert_close(a.xhat, b.xhat, atol=2e-3, rtol=1e-3)
-    torch.testing.assert_close(a.cls, b.cls, atol=1e-5, rtol=1e-5)
-
-
-def test_online_views_are_fresh_every_epoch_and_repeatable(collection, key, prepared) -> None:
-    online = OnlineTokens(collection.catalog.items, prepared.trunk, key.recipe)
-    batches = [np.array([2, 9, 11]), np.array([1, 4])]
-    first = list(online.training_batches(iter(batches), n_views=2, seed=(0, 0)))
-    again = list(online.training_batches(iter(batches), n_views=2, seed=(0, 0)))
-    later = list(online.training_batches(iter(batches), n_views=2, seed=(0, 1)))
-    assert [len(tokens) for tokens in first] == [6, 4]
-    assert all(torch.equal(a.xhat, b.xhat) for a, b in zip(first, again, strict=True))
-    assert not torch.equal(first[0].xhat, later[0].xhat)
-
-
-def test_online_sets_broken_images_aside(photographs, prepared, key) -> None:
-    (photographs / "a" / "bad.png").write_text("no picture")
-    online = OnlineTokens(read_folder(photographs).catalog.items, prepared.trunk, key.recipe)
-    assert [item.name for item in online.skipped] == ["a/bad.png"]
-    assert online.usable.sum() == 21
-
-
-def test_prepare_cache_says_what_it_takes(collection, prepared, tmp_path) -> None:
-    config = BackboneConfig(name="vit_tiny_patch16_224", random_weights=True, image_size=32, views=3)
-    said: list[str] = []
-    assert prepare_cache(collection, config, prepared, dry_run=True, root=tmp_path) is None
-    assert "21 images x (3 + 1) views = 84 views" in said[0]
-    assert "GB" in said[0]
-    prepare_cache(collection, config, prepared, root=tmp_path)
-    prepare_cache(collection, config, prepared, root=tmp_path)
-    assert said[-1].startswith("All 21 images have their tokens already")
-
-
-def test_shelf(collection, key, prepared, tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("NEWKIND_CACHE", str(tmp_path / "cache"))
+def test_list_and_remove(collection, key, backbone, cache_root) -> None:
     assert list_caches() == []
-    plan = plan_cache(collection, key, prepared.trunk)
-    build_cache(collection, plan, prepared.trunk, advance=quiet)
-    (tmp_path / "cache" / "tokens" / "foreign").mkdir()
+    plan = plan_cache(collection, key, backbone.trunk)
+    build_cache(collection, plan, backbone.trunk, advance=quiet)
+    (cache_root / "foreign").mkdir()
     foreign, ours = sorted(list_caches(), key=lambda c: c.readable)
     assert not foreign.readable
     assert (ours.n_images, ours.n_views, ours.backbone) == (21, 3, "vit_tiny_patch16_224")
     remove_cache(ours.folder.name)
     remove_cache("foreign")
     assert list_caches() == []
-    with pytest.raises(CacheError, match="no token cache called nothing"):
+    with raises(CacheError, "unknown-cache") as caught:
         remove_cache("nothing")
+    assert caught.value.facts == {"name": "nothing", "known": []}
 
 
-def test_features_and_unknown_devices_are_refused(key, prepared) -> None:
-    with pytest.raises(DataError, match="need no backbone"):
-        plan_cache(from_features(np.eye(3), [0, 1, -1]), key, prepared.trunk)
-    with pytest.raises(BackboneError, match="cannot be used"):
-        choose_device("quantum")
-    assert choose_device("auto").type in ("cpu", "cuda", "mps")
+def test_features_have_no_cache(key, backbone) -> None:
+    with raises(DataError, "no-images"):
+        plan_cache(from_features(np.eye(3), [0, 1, -1]), key, backbone.trunk)
 
 
-def test_two_plans_made_at_once_do_not_write_twice(collection, key, prepared, tmp_path) -> None:
-    first = plan_cache(collection, key, prepared.trunk, root=tmp_path)
-    second = plan_cache(collection, key, prepared.trunk, root=tmp_path)
-    build_cache(collection, first, prepared.trunk, advance=quiet)
-    cache = build_cache(collection, second, prepared.trunk, advance=quiet)
+def test_two_plans_made_at_once_do_not_write_twice(collection, key, backbone) -> None:
+    first = plan_cache(collection, key, backbone.trunk)
+    second = plan_cache(collection, key, backbone.trunk)
+    build_cache(collection, first, backbone.trunk, advance=quiet)
+    cache = build_cache(collection, second, backbone.trunk, advance=quiet)
     assert len(cache.store) == 21
     assert len(cache.content_hash()) == 32
 
 
-def test_a_complete_cache_needs_no_disk_and_no_lock(collection, key, prepared, tmp_path, monkeypatch) -> None:
+def test_a_complete_cache_needs_no_disk_and_no_lock(collection, key, backbone, monkeypatch) -> None:
     from filelock import FileLock
 
-    build(collection, key, prepared, tmp_path)
-    monkeypatch.setattr(cache_module.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
-    plan = plan_cache(collection, key, prepared.trunk, root=tmp_path)
+    build(collection, key, backbone)
+    monkeypatch.setattr(cache_builder.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
+    plan = plan_cache(collection, key, backbone.trunk)
     with FileLock(plan.folder / "lock"):
-        assert build_cache(collection, plan, prepared.trunk, advance=quiet).usable.all()
+        assert build_cache(collection, plan, backbone.trunk, advance=quiet).usable.all()
 
 
-def test_more_shards_than_may_be_open(collection, key, prepared, tmp_path, monkeypatch) -> None:
+def test_more_shards_than_may_be_open(collection, key, backbone, monkeypatch) -> None:
     monkeypatch.setattr("newkind.backbone.token_store.SHARD_BYTES", 1)
     monkeypatch.setattr("newkind.backbone.token_store.OPEN_SHARDS", 3)
-    cache = build(collection, key, prepared, tmp_path)
+    cache = build(collection, key, backbone)
     assert len(list(cache.store.folder.glob("tokens-*.bin"))) == 21
-    (tokens,) = cache.evaluation_batches(iter([np.arange(21)]))
-    assert len(tokens) == 21
+    (found,) = cache.evaluation_batches(iter([np.arange(21)]))
+    assert len(found.tokens) == 21
     assert cache.store.damaged() == []

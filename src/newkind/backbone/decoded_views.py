@@ -24,8 +24,7 @@ def views_or_skipped(images: Images, index: int, views_of: Callable[[Image.Image
     try:
         return views_of(images.open(index))
     except BrokenImage as error:
-        name = images.names[index]
-        return Skipped(name, error.what.removeprefix(f"{name}: ").removesuffix("."))
+        return Skipped(images.names[index], error.facts.get("reason", error.what), error.code)
 
 
 def content_digest(images: Images, index: int) -> bytes:

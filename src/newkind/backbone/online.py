@@ -16,7 +16,7 @@ from newkind.backbone.decoded_views import content_digest, log_skipped, views_or
 from newkind.backbone.tokens import EVERY_ROW, Batches, EvaluationBatch, Seed, Tokens
 from newkind.backbone.vit import Trunk
 from newkind.data import Images, Skipped
-from newkind.data.inspection import look_at
+from newkind.data.image_check import check_image
 from newkind.data.prefetch import map_ahead, n_cpus
 from newkind.data.views import ViewRecipe, evaluation_view, random_view, resize_for_views
 from newkind.progress import progress_bar
@@ -120,7 +120,7 @@ class OnlineTokens:
         rest = np.flatnonzero(~self._is_checked).tolist()
         if not rest:
             return
-        looks = map_ahead(lambda i: look_at(self.images, i), rest, n_threads=n_cpus(), ahead=256)
+        looks = map_ahead(lambda i: check_image(self.images, i), rest, n_threads=n_cpus(), ahead=256)
         with progress_bar("Checking images", len(rest)) as advance:
             for i, look in zip(rest, looks, strict=True):
                 self._digests[i] = look.digest

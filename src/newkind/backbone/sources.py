@@ -68,11 +68,12 @@ def open_source(
         return ReadyFeatures(items)
     if backbone is None:
         raise DataError("Images need a backbone.", fix="Load one with `load_backbone`.", code="no-backbone")
+    if not online and not online_if_missing:
+        return _open_cache(collection, config, backbone)
     if not online:
         plan = _plan(collection, config, backbone)
-        if not online_if_missing or (plan.fits and plan.n_views_todo <= len(items)):
-            return _open_cache(collection, config, backbone, plan)
-    if online_if_missing:
+        if plan.fits and plan.n_views_todo <= len(items):
+            return _open_cache(collection, config, backbone)
         seconds = len(items) * seconds_per_view(backbone.trunk, config.image_size, device=backbone.device)
         logger.info(_work(len(items), len(items), config, backbone, seconds) + ".")
     return OnlineTokens(items, backbone.trunk, ViewRecipe(image_size=config.image_size), device=backbone.device)
@@ -107,10 +108,11 @@ def _plan(collection: Collection, config: BackboneConfig, backbone: Backbone) ->
     return plan_cache(collection, key, backbone.trunk)
 
 
-def _open_cache(collection: Collection, config: BackboneConfig, backbone: Backbone, plan: CachePlan) -> TokenCache:
+def _open_cache(collection: Collection, config: BackboneConfig, backbone: Backbone) -> TokenCache:
     """Build the missing part of the cache in the first process of each machine, then open it in the others."""
     cache = None
     if distributed.first_on_machine():
+        plan = _plan(collection, config, backbone)
         _announce(plan, config, backbone)
         cache = _build(collection, backbone, plan)
     distributed.barrier()
