@@ -1,24 +1,49 @@
-"""Newkind sorts a partly labelled pile of images into the known categories and the new ones it discovers."""
+"""Newkind discovers categories: it assigns partly labelled images to the known classes and to new ones it finds."""
 
+import logging
 from typing import Any
 
-__all__ = ["SemiSupervisedKMeans", "SimGCD", "__version__", "discover", "load", "tune"]
+__all__ = [
+    "BackboneConfig",
+    "Discovery",
+    "SemiSupervisedKMeans",
+    "SimGCD",
+    "TrainingConfig",
+    "__version__",
+    "discover",
+    "estimate_n_categories",
+    "load",
+    "predict",
+    "tune",
+]
 
 __version__ = "0.1.0"
 
+logging.getLogger(__name__).addHandler(logging.NullHandler())
+
 _HOMES = {
+    "BackboneConfig": "newkind.config",
+    "Discovery": "newkind.api",
     "SemiSupervisedKMeans": "newkind.clustering.semi_supervised_kmeans",
     "SimGCD": "newkind.sklearn",
+    "TrainingConfig": "newkind.config",
     "discover": "newkind.api",
+    "estimate_n_categories": "newkind.api",
     "load": "newkind.api",
+    "predict": "newkind.api",
     "tune": "newkind.api",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what is asked for when it is asked for: `import newkind` itself stays light."""
+    """Import a public name when it is first used, so that `import newkind` stays light."""
     if name in _HOMES:
         import importlib
 
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'newkind' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    """List the public names, also those that are not imported yet."""
+    return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""Newkind from Python: `discover` a pile, `load` a run, `tune` a method."""
+"""Newkind from Python: `discover`, `load`, `predict`, `tune` and `estimate_n_categories`."""
 
 from __future__ import annotations
 
@@ -7,42 +7,82 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from newkind.config import BackboneConfig, TrainingConfig, configure, default_epochs
-from newkind.data import Collection, FileImages, open_data
+from newkind.clustering.estimate import Estimate
+from newkind.clustering.n_categories import estimate_n_categories as estimate_from_features
+from newkind.config import DEFAULT_BACKBONE, NCategories, default_epochs, read_options
+from newkind.data.catalog import Collection, find_obstacles
+from newkind.data.opening import open_data
+from newkind.errors import RunError
 from newkind.experiments.ranking import Ranking
 from newkind.experiments.tune import EPOCHS, TuneConfig
 from newkind.experiments.tune import tune as run_tuning
+from newkind.pipeline.configure import configure
 from newkind.pipeline.discover import Outcome
 from newkind.pipeline.discover import discover as run_discovery
-from newkind.pipeline.predict import images_at, sort_images
-from newkind.progress import quiet
+from newkind.pipeline.estimate_n_categories import backbone_features
+from newkind.pipeline.predict import predict as run_prediction
+from newkind.pipeline.predict import read_inputs
+from newkind.progress import progress_bar, show_messages
+from newkind.report.contents import contents_of
 from newkind.report.write import try_report
-from newkind.runs.assignments import Assignment, Category, read_assignments
+from newkind.runs.assignments import Assignment, Category, read_assignments, read_categories
 from newkind.runs.model_io import LoadedModel, load_model
 from newkind.runs.run import Run
 
-__all__ = ["Discovery", "discover", "load", "tune"]
+__all__ = ["Discovery", "discover", "estimate_n_categories", "load", "predict", "report_outcome", "tune"]
+
+PathLike = str | os.PathLike[str]
 
 
 class Discovery:
-    """A finished run: its categories, its assignments, and its model for images never seen."""
+    """A finished run: its categories, its assignments, and its model for new images.
+
+    Parameters
+    ----------
+    run : Run
+        The run folder.
+    outcome : Outcome, optional
+        Result of `discover`, if it has just finished. Default: results are read from the run folder.
+
+    Attributes
+    ----------
+    run : Run
+        The run folder.
+    outcome : Outcome or None
+        Result of `discover`; None for a run that was loaded.
+    categories : list of Category
+        All categories.
+    assignments : list of Assignment
+        One per image that could be read.
+    """
 
     def __init__(self, run: Run, outcome: Outcome | None = None) -> None:
         self.run = run
         self.outcome = outcome
-        """What `discover` came to; None for a run that was loaded."""
-        self.assignments: list[Assignment] = read_assignments(run)
-        self.categories: list[Category] = [Category(**row) for row in run.read_json(run.categories_file)["categories"]]
+        self.assignments: list[Assignment] = outcome.assignments if outcome else read_assignments(run)
+        self.categories: list[Category] = outcome.categories if outcome else read_categories(run)
         self._model: LoadedModel | None = None
 
-    def predict(self, *images: str | os.PathLike[str]) -> list[Assignment]:
-        """Categories for image files, folders or .txt lists of images."""
-        found: FileImages = images_at([Path(image) for image in images])
-        return sort_images(self.model, found, advance=quiet).lines
+    def predict(self, *images: PathLike) -> list[Assignment]:
+        """Assign images to the categories of the run.
+
+        Parameters
+        ----------
+        *images : str or path
+            Image files, folders, .txt lists of images, or .npz files with features.
+
+        Returns
+        -------
+        list of Assignment
+            Exactly one per image, in order, with `novelty`; images that cannot be read have the status `unreadable`.
+        """
+        items = read_inputs([Path(image) for image in images], missing_ok=True)
+        with progress_bar("Predicting", len(items)) as advance:
+            return run_prediction(self.model, items, advance=advance).assignments
 
     @property
     def model(self) -> LoadedModel:
-        """The network with its backbone; loaded when first asked for."""
+        """The network with its backbone, loaded when first used."""
         if self._model is None:
             self._model = load_model(self.run)
         return self._model
@@ -53,78 +93,213 @@ class Discovery:
 
 
 def discover(
-    data: str | os.PathLike[str] | Collection,
-    out: str | os.PathLike[str],
+    data: PathLike | Collection,
+    out: PathLike,
     *,
     method: str = "simgcd",
-    n_categories: int | Literal["auto"] | None = None,
     recipe: str | None = None,
-    settings: dict[str, Any] | None = None,
+    n_categories: int | Literal["auto"] | None = None,
+    at_most: int | None = None,
+    settings: Mapping[str, Any] | None = None,
     online: bool = False,
-    exactly: bool = False,
     overwrite: bool = False,
-    trunk: BackboneConfig | None = None,
-    training: TrainingConfig | None = None,
     report: bool = True,
+    verbose: bool = False,
+    **options: Any,
 ) -> Discovery:
-    """As `newkind discover DATA --out RUN`; `settings` are fields of the method's config.
+    """Discover the categories of partly labelled images, as `newkind discover DATA --out RUN`.
 
-    Trains, sorts, writes the run folder, and goes on where an earlier call was ended.
+    The same call resumes an interrupted run.
+
+    Parameters
+    ----------
+    data : str, path or Collection
+        A folder, a table, an .npz file, a published benchmark as "NAME:FOLDER", or a Collection.
+    out : str or path
+        Run folder to create.
+    method : str, default="simgcd"
+        Name of a method.
+    recipe : {"modern", "release", "paper"}, optional
+        Recipe of `simgcd`. Default: modern, or release on a DINO v1 backbone.
+    n_categories : int or "auto", optional
+        Number of categories, known and new together. Default: the true number if the data has a `truth` column, otherwise
+        "auto", which estimates it.
+    at_most : int, optional
+        Upper bound of an estimated number of categories.
+    settings : mapping, optional
+        Settings of the method.
+    online : bool, default=False
+        Compute new random views in every epoch instead of caching tokens.
+    overwrite : bool, default=False
+        Replace the run in `out`.
+    report : bool, default=True
+        Write report.html into the run folder.
+    verbose : bool, default=False
+        Show messages and progress bars.
+    **options : Any
+        Fields of `TrainingConfig` and `BackboneConfig`, such as `epochs`, `seed`, `image_size`, `views`, `device`;
+        `backbone` is the name of the backbone.
+
+    Returns
+    -------
+    Discovery
     """
     collection = data if isinstance(data, Collection) else open_data(data)
-    trunk = trunk or BackboneConfig()
+    backbone_name = str(options.get("backbone", DEFAULT_BACKBONE))
+    training, backbone = read_options(options, epochs=default_epochs(method, backbone_name, recipe))
+    truth = collection.truth
     config = configure(
         collection,
-        training=training or TrainingConfig(epochs=default_epochs(method, trunk.name, recipe)),
-        trunk=trunk,
         method=method,
-        n_categories=n_categories,
         recipe=recipe,
+        n_categories=NCategories.read(
+            n_categories, at_most=at_most, n_true=None if truth is None else len(truth.class_names)
+        ),
         settings=settings,
-        benchmark="" if isinstance(data, Collection) else os.fspath(data).partition(":")[0],
+        training=training,
+        backbone=backbone,
         online=online,
-        exactly=exactly,
     )
-    outcome = run_discovery(collection, Path(out), config, overwrite=overwrite)
-    if report and outcome is not None:
-        try_report(outcome.run, collection=collection)
+    with show_messages(verbose):
+        outcome = run_discovery(collection, Path(out), config, overwrite=overwrite)
+        if outcome is None:
+            raise RunError(f"{out} was not run.")
+        if report:
+            report_outcome(outcome, collection)
     return Discovery(Run.open(Path(out)), outcome)
 
 
-def load(run: str | os.PathLike[str]) -> Discovery:
-    """A finished run folder."""
+def report_outcome(outcome: Outcome, collection: Collection) -> Path | None:
+    """Write the report of a discovery that has just finished; None if that was not possible, which is logged."""
+    contents = contents_of(
+        outcome.run,
+        assignments=outcome.assignments,
+        categories=outcome.categories,
+        features=outcome.features,
+        scores=outcome.evaluation.to_dict() if outcome.evaluation else None,
+        seconds=outcome.seconds,
+    )
+    return try_report(outcome.run, collection=collection, contents=contents)
+
+
+def load(run: PathLike) -> Discovery:
+    """Load a finished run.
+
+    Parameters
+    ----------
+    run : str or path
+        A run folder written by `discover`.
+
+    Returns
+    -------
+    Discovery
+    """
     return Discovery(Run.open(Path(run)))
 
 
+def predict(run: PathLike, *images: PathLike) -> list[Assignment]:
+    """Assign images to the categories of a finished run, as `newkind predict RUN IMAGES`.
+
+    Parameters
+    ----------
+    run : str or path
+        A run folder written by `discover`.
+    *images : str or path
+        As in `Discovery.predict`.
+
+    Returns
+    -------
+    list of Assignment
+        Exactly one per image, in order.
+    """
+    return load(run).predict(*images)
+
+
+def estimate_n_categories(
+    data: PathLike | Collection, *, max_categories: int | None = None, verbose: bool = False, **options: Any
+) -> Estimate:
+    """Estimate the number of categories, known and new together, as `newkind estimate-k DATA`.
+
+    Parameters
+    ----------
+    data : str, path or Collection
+        As in `discover`.
+    max_categories : int, optional
+        Upper bound.
+    verbose : bool, default=False
+        Show messages and progress bars.
+    **options : Any
+        Fields of `BackboneConfig`, and `seed`.
+
+    Returns
+    -------
+    Estimate
+        The number with its 90 % interval.
+    """
+    collection = data if isinstance(data, Collection) else open_data(data)
+    if obstacles := find_obstacles(collection.catalog.labels, collection.catalog.class_names):
+        raise obstacles[0]
+    training, backbone = read_options(options, epochs=1)
+    with show_messages(verbose):
+        found = backbone_features(collection, backbone)
+    return estimate_from_features(
+        found.features,
+        collection.catalog.labels[found.images],
+        n_known=collection.catalog.n_known_classes,
+        seed=training.seed,
+        max_categories=max_categories,
+    )
+
+
 def tune(
-    data: str | os.PathLike[str] | Collection,
-    out: str | os.PathLike[str],
+    data: PathLike | Collection,
+    out: PathLike,
     *,
     tries: Mapping[str, Sequence[Any]] | None = None,
     folds: int = 2,
     method: str = "simgcd",
     recipe: str | None = None,
-    settings: dict[str, Any] | None = None,
-    trunk: BackboneConfig | None = None,
-    training: TrainingConfig | None = None,
+    settings: Mapping[str, Any] | None = None,
+    verbose: bool = False,
+    **options: Any,
 ) -> Ranking:
-    """As `newkind tune DATA --out OUT`: `tries` as {"block_rate": [0, 0.01, 0.03]}; `chosen` of the result are settings for `discover`."""
-    name = "" if isinstance(data, Collection) else os.fspath(data)
+    """Choose settings of a method with the labelled images alone, as `newkind tune DATA --out OUT`.
+
+    Parameters
+    ----------
+    data : str, path or Collection
+        As in `discover`.
+    out : str or path
+        Folder for runs and results.
+    tries : mapping, optional
+        Setting to the values to try, such as {"block_rate": [0, 0.01, 0.03]}. Default: a few settings of `modern`.
+    folds : int, default=2
+        Number of times that known classes are held out as if they were new.
+    method, recipe, settings : optional
+        As in `discover`; the same in all runs.
+    verbose : bool, default=False
+        Show messages and progress bars.
+    **options : Any
+        As in `discover`.
+
+    Returns
+    -------
+    Ranking
+        Its `chosen` are settings for `discover`.
+    """
+    collection = data if isinstance(data, Collection) else open_data(data)
+    training, backbone = read_options(options, epochs=EPOCHS)
     config = TuneConfig(
         tries=tries or {},
         n_folds=folds,
         method=method,
         recipe=recipe,
         settings=settings or {},
-        training=training or TrainingConfig(epochs=EPOCHS),
-        trunk=trunk or BackboneConfig(),
-        benchmark=name.partition(":")[0],
+        training=training,
+        backbone=backbone,
     )
-    collection = data if isinstance(data, Collection) else open_data(data)
-    found = run_tuning(collection, Path(out), config, data=name)
-    assert found is not None  # noqa: S101 - only a dry run finds nothing
+    with show_messages(verbose):
+        found = run_tuning(collection, Path(out), config, data="" if isinstance(data, Collection) else os.fspath(data))
+    if found is None:
+        raise RunError(f"{out} was not run.")
     return found
-
-
-def _nothing(_: str) -> None:
-    pass

@@ -7,6 +7,7 @@ imports neither torch nor NumPy, so that `newkind --help` stays fast.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from inspect import getdoc
 from pathlib import Path
@@ -27,6 +28,7 @@ __all__ = [
     "default_recipe",
     "from_json",
     "parameter_docs",
+    "read_options",
     "to_json",
 ]
 
@@ -240,6 +242,44 @@ def default_recipe(method: str, backbone: str) -> str:
 def default_epochs(method: str, backbone: str, recipe: str | None = None) -> int:
     """40 epochs for `modern`, which starts from clusters instead of random prototypes; otherwise the published 200."""
     return 40 if method == "modern" or (recipe or default_recipe(method, backbone)) == "modern" else 200
+
+
+def read_options(options: Mapping[str, Any], *, epochs: int) -> tuple[TrainingConfig, BackboneConfig]:
+    """Configs of training and backbone from options by name, as in `discover(..., epochs=20, image_size=112)`.
+
+    Parameters
+    ----------
+    options : mapping
+        Fields of `TrainingConfig` and `BackboneConfig`; `backbone` is the name of the backbone.
+    epochs : int
+        Number of epochs if `options` does not contain it.
+
+    Returns
+    -------
+    TrainingConfig
+    BackboneConfig
+
+    Examples
+    --------
+    >>> training, backbone = read_options({"image_size": 112}, epochs=40)
+    >>> training.epochs, backbone.image_size
+    (40, 112)
+    """
+    names = {
+        kind: {item.metadata.get("option") or item.name: item.name for item in fields(kind)}
+        for kind in (TrainingConfig, BackboneConfig)
+    }
+    if unknown := sorted(options.keys() - names[TrainingConfig].keys() - names[BackboneConfig].keys()):
+        known = sorted(names[TrainingConfig].keys() | names[BackboneConfig].keys())
+        raise ConfigError(
+            f"There is no option '{unknown[0]}'.",
+            fix=f"Options: {', '.join(known)}.",
+            code="unknown-option",
+            option=unknown[0],
+        )
+    training = {field: options[name] for name, field in names[TrainingConfig].items() if name in options}
+    backbone = {field: options[name] for name, field in names[BackboneConfig].items() if name in options}
+    return TrainingConfig(**{"epochs": epochs} | training), BackboneConfig(**backbone)
 
 
 def parameter_docs(kind: type) -> dict[str, str]:

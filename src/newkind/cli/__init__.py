@@ -1,4 +1,4 @@
-"""The `newkind` command: verbs only. Each verb's file parses, calls and prints; nothing heavy is imported before."""
+"""The `newkind` command. Each verb has a file that parses, calls and prints; heavy imports happen inside the verbs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,17 @@ from typer.core import TyperGroup
 from newkind import __version__
 from newkind.cli.bench import bench
 from newkind.cli.cache import app as cache
-from newkind.cli.categories import estimate_k, methods
 from newkind.cli.discover import discover
 from newkind.cli.doctor import doctor
+from newkind.cli.estimate_k import estimate_k
+from newkind.cli.evaluate import evaluate
 from newkind.cli.inspect import inspect
+from newkind.cli.messages import name_options, print_error
+from newkind.cli.methods import methods
+from newkind.cli.options import option_names
+from newkind.cli.predict import predict
 from newkind.cli.report import report
-from newkind.cli.results import evaluate, predict, sort
+from newkind.cli.sort import sort
 from newkind.cli.tune import tune
 from newkind.cli.weights import weights
 from newkind.errors import NewkindError
@@ -30,7 +35,7 @@ __all__ = ["app", "main"]
 
 
 class _Verbs(TyperGroup):
-    """The verbs, with our endings: typer has its own for Ctrl-C and for a closed output."""
+    """Group of the verbs, with own handling of Ctrl-C and of a closed output instead of typer's."""
 
     def invoke(self, ctx: Any) -> Any:
         with _ends_plainly():
@@ -40,7 +45,7 @@ class _Verbs(TyperGroup):
 app = typer.Typer(
     cls=_Verbs,
     name="newkind",
-    help="Sorts a partly labelled pile of images into the known categories and the new ones it discovers.",
+    help="Discover categories: assign partly labelled images to the known classes and to new ones that are found.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -64,37 +69,42 @@ def options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Options that stand before the verb. `--debug` is read by `main`."""
+    """Options before the verb. `--debug` is read by `main`."""
 
 
 def main() -> None:
-    """Runs a verb; what a user can mend is one sentence on standard error and exit code 2."""
+    """Run a verb. An error that the user can fix is printed on standard error, with exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a console that is not UTF-8 shows escapes
-    # What Pillow finds odd in a file, and reads all the same, is of no use to the user.
+    # Warnings of Pillow about files that it can read are of no use to the user.
     warnings.filterwarnings("ignore", module="PIL")
+    from newkind.progress import show_messages
+
     with _ends_plainly():
         try:
-            app()
+            with show_messages():
+                app()
         except NewkindError as error:
             if "--debug" in sys.argv:
                 raise
-            _fail(error.what, error.fix)
+            options = option_names(app)
+            _fail(name_options(error.what, options), name_options(error.fix, options))
         finally:
             _flush()  # here, where an error still has a handler
 
 
 @contextmanager
 def _ends_plainly() -> Iterator[None]:
-    """Ctrl-C, a reader that went away and a full disk end the program without a traceback."""
+    """Ctrl-C, a closed output and a full disk end the program without a traceback."""
     try:
         yield
     except KeyboardInterrupt:
-        _say("Stopped.")
+        with suppress(OSError):
+            print_error("Stopped.")
         raise SystemExit(130) from None
     except (BrokenPipeError, SystemExit) as error:
-        # rich and typer answer a closed output with exit code 1, as if something had gone wrong.
+        # rich and typer exit with code 1 when the output is closed.
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
             raise
         _drop_output()
@@ -104,11 +114,14 @@ def _ends_plainly() -> Iterator[None]:
             raise
         _drop_output()
         place = f" ({error.filename})" if error.filename else ""
-        _fail(f"Reading or writing failed: {error.strerror or error}{place}.", "newkind --debug ... shows where.")
+        _fail(
+            f"Reading or writing failed: {error.strerror or error}{place}.",
+            "Use newkind --debug ... for the traceback.",
+        )
 
 
 def _drop_output() -> None:
-    """What cannot be written goes nowhere; Python would otherwise try once more at its end, and complain."""
+    """Send further output to the null device, so that Python does not fail to flush it at exit."""
     try:
         _flush()
     except OSError:
@@ -121,16 +134,6 @@ def _flush() -> None:
 
 
 def _fail(what: str, fix: str = "") -> NoReturn:
-    _say(what, fix, title="Error: ")
-    raise SystemExit(2) from None
-
-
-def _say(what: str, fix: str = "", *, title: str = "") -> None:
-    from rich.console import Console
-    from rich.text import Text
-
-    from newkind.data.names import printable
-
-    what, fix = ("\n".join(map(printable, text.split("\n"))) for text in (what, fix))
     with suppress(OSError):
-        Console(stderr=True).print(Text.assemble((title, "bold red"), what, (f"\n{fix}" if fix else "", "dim")))
+        print_error(what, fix, title="Error: ")
+    raise SystemExit(2) from None

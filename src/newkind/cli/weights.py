@@ -1,4 +1,4 @@
-"""`newkind weights`: what backbone weights are on this machine, and fetching them."""
+"""`newkind weights`: list the backbone weights on this machine, or download those of one backbone."""
 
 from __future__ import annotations
 
@@ -6,34 +6,36 @@ from typing import Annotated
 
 import typer
 
+from newkind.cli.messages import print_line, result_console
+
 __all__ = ["weights"]
 
 
 def weights(
     backbone: Annotated[
-        str, typer.Argument(help="Fetch the weights of this timm model; without it, list what is there.")
+        str, typer.Argument(help="Name of a ViT in timm whose weights to download. Default: list all weights.")
     ] = "",
 ) -> None:
-    """List the backbone weights on this machine, or fetch those of one backbone."""
-    from rich.console import Console
+    """List the backbone weights on this machine, or download those of one backbone."""
     from rich.table import Table
+    from rich.text import Text
 
     from newkind.backbone.weights import fetch_weights, list_stored
+    from newkind.config import BackboneConfig
     from newkind.paths import cache_dir
 
-    console = Console(highlight=False)
     if backbone:
-        console.print(f"{backbone} is ready: {fetch_weights(backbone)}")
+        print_line(f"Weights of {backbone}: {fetch_weights(backbone)}")
         return
     stored = list_stored()
     if not stored:
-        console.print(
-            f"No weights in {cache_dir('weights')} yet. Fetch some: newkind weights vit_small_patch14_dinov2.lvd142m"
-        )
+        print_line(f"No weights in {cache_dir('weights')}.")
+        print_line(f"Download the default backbone with: newkind weights {BackboneConfig.name}")
         return
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    for title in ("Backbone", "MB", "From", "File"):
+    for title in ("Backbone", "MB", "Source", "File"):
         table.add_column(title, justify="right" if title == "MB" else "left", overflow="fold")
     for item in stored:
-        table.add_row(item.name, f"{item.megabytes:,.0f}", item.source, str(item.path))
-    console.print(table)
+        cells = (item.name, f"{item.megabytes:,.0f}", item.source, str(item.path))
+        table.add_row(*(Text(cell) for cell in cells))
+    result_console().print(table)

@@ -15,7 +15,7 @@ from newkind.data.catalog import Skipped
 from newkind.data.image_files import find_images
 from newkind.data.items import Features, FileImages, Images
 from newkind.data.names import Names
-from newkind.data.open_data import open_data
+from newkind.data.opening import open_data
 from newkind.data.views import ViewRecipe
 from newkind.errors import DataError
 from newkind.progress import quiet

@@ -1,0 +1,96 @@
+"""`newkind estimate-k`: estimate the number of categories."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from newkind.cli.options import Data, config_options
+from newkind.config import BackboneConfig
+
+if TYPE_CHECKING:
+    from newkind.clustering.estimate import Estimate
+    from newkind.data import Collection
+
+__all__ = ["estimate_k"]
+
+
+@config_options(backbone=BackboneConfig)
+def estimate_k(
+    data: Data,
+    backbone: BackboneConfig,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the score against K: estimate-k.json and estimate-k.svg.")
+    ] = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="Use the published search, to compare with the literature. Slow.")
+    ] = False,
+    max_categories: Annotated[int | None, typer.Option(help="Upper bound of the number of categories.")] = None,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+) -> None:
+    """Estimate the number of categories, known and new together, with a 90 % interval."""
+    import time
+
+    from newkind.cli.messages import next_command, print_line
+    from newkind.data import find_obstacles, open_data
+    from newkind.errors import RunError
+    from newkind.progress import duration
+    from newkind.runs.estimate_file import save_estimate
+    from newkind.runs.run import Run
+
+    if out is not None and (out / "estimate-k.json").exists():
+        raise RunError(
+            f"{out} contains an estimate already. It was not changed.",
+            fix="Use another `out`.",
+            code="exists",
+            folder=out,
+        )
+    collection = open_data(data)
+    if obstacles := find_obstacles(collection.catalog.labels, collection.catalog.class_names):
+        raise obstacles[0]
+    start = time.perf_counter()
+    found = _estimate(collection, backbone, published=published, max_categories=max_categories, seed=seed)
+    print_line(f"{found.sentence()} ({duration(time.perf_counter() - start)})", style="bold")
+    if collection.truth is not None:
+        print_line(f"The truth has {len(collection.truth.class_names)} classes.")
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        save_estimate(Run(out), found)
+        print_line(f"Score against K: {out / 'estimate-k.svg'}")
+    next_command(discover_command(data, backbone, found.n_categories))
+
+
+def _estimate(
+    collection: Collection, backbone: BackboneConfig, *, published: bool, max_categories: int | None, seed: int
+) -> Estimate:
+    from newkind.clustering.n_categories import estimate_n_categories
+    from newkind.clustering.published_search import estimate_by_search
+    from newkind.pipeline.estimate_n_categories import backbone_features
+    from newkind.progress import status_console
+
+    found = backbone_features(collection, backbone)
+    labels, n_known = collection.catalog.labels[found.images], collection.catalog.n_known_classes
+    with status_console().status("Estimating the number of categories ..."):
+        if published:
+            return estimate_by_search(
+                found.features, labels, n_known=n_known, seed=seed, max_categories=max_categories or 1000
+            )
+        return estimate_n_categories(found.features, labels, n_known=n_known, seed=seed, max_categories=max_categories)
+
+
+def discover_command(data: str, backbone: BackboneConfig, n_categories: int) -> str:
+    """Command that runs discover with the same data and backbone options."""
+    from newkind.data.wording import shell_quoted
+
+    parts = ["newkind discover", shell_quoted(data), "--out run", f"--n-categories {n_categories}"]
+    usual = BackboneConfig()
+    for item in fields(backbone):
+        value = getattr(backbone, item.name)
+        option = item.metadata.get("option", item.name)
+        if option and value != getattr(usual, item.name):
+            flag = f"--{option.replace('_', '-')}"
+            parts.append(flag if value is True else f"{flag} {shell_quoted(str(value))}")
+    return " ".join(parts)

@@ -1,0 +1,69 @@
+"""`newkind methods`: list the methods, or the settings of one."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from newkind.errors import ConfigError
+
+__all__ = ["methods"]
+
+
+def methods(
+    name: Annotated[str, typer.Argument(help="Show the settings of this method.")] = "",
+    recipe: Annotated[
+        str | None, typer.Option(help="Recipe of simgcd: modern, release or paper. Default: modern.")
+    ] = None,
+) -> None:
+    """List the methods that discover can use, or the settings of one of them."""
+    if name:
+        _show_settings(name, recipe)
+        return
+    if recipe is not None:
+        raise ConfigError(
+            "`recipe` needs the name of a method.", code="conflict", fix="newkind methods simgcd --recipe ..."
+        )
+    from rich.table import Table
+
+    from newkind.cli.messages import print_line, result_console
+    from newkind.methods.registry import METHODS
+
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    for title in ("Method", "Title", "Description"):
+        table.add_column(title)
+    for key, entry in METHODS.items():
+        table.add_row(key, entry.title, entry.about)
+    result_console().print(table)
+    print_line("newkind methods NAME shows the settings of a method.", style="dim")
+
+
+def _show_settings(name: str, recipe: str | None) -> None:
+    """Settings with the defaults of a run, and their descriptions."""
+    from dataclasses import fields
+
+    from rich.table import Table
+
+    from newkind.cli.messages import print_line, result_console
+    from newkind.config import DEFAULT_BACKBONE, default_recipe, parameter_docs
+    from newkind.methods.registry import find_method, method_config, resolve_method
+
+    if name == "simgcd":
+        recipe = recipe or default_recipe(name, DEFAULT_BACKBONE)
+    resolved = resolve_method(name, recipe)
+    config = method_config(resolved, recipe=recipe or "release")
+    docs = parameter_docs(type(config))
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    for title in ("Setting", "Default", "Description"):
+        table.add_column(title, overflow="fold")
+    for item in fields(config):
+        value = getattr(config, item.name)
+        shown = str(value).lower() if isinstance(value, bool) or value is None else str(value)
+        table.add_row(item.name, shown, docs.get(item.name, ""))
+    how = f"{find_method(resolved).title}" + (f", recipe {recipe}" if recipe else "")
+    print_line(f"Settings of {how}:", style="bold")
+    result_console().print(table)
+    used = f"--method {name}" + (f" --recipe {recipe}" if recipe and name == "simgcd" else "")
+    first = next(iter(fields(config)))
+    print_line(f"newkind discover DATA --out RUN {used} --set {first.name}={getattr(config, first.name)}", style="dim")

@@ -1,0 +1,59 @@
+"""`newkind predict`: assign new images to the categories of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from newkind.cli.options import RunFolder
+
+__all__ = ["predict"]
+
+
+def predict(
+    run: RunFolder,
+    images: Annotated[
+        list[Path], typer.Argument(help="Images, folders, .txt lists of images, or .npz files with features.")
+    ],
+    out: Annotated[Path | None, typer.Option(help="CSV file to write. Default: standard output.")] = None,
+    weights: Annotated[
+        Path | None, typer.Option(help="File with the weights of the backbone, if it was moved.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="Device: cpu, cuda, mps or auto.")] = "auto",
+) -> None:
+    """Assign new images to the categories of a run. `novelty` is the probability of all new categories together."""
+    import logging
+    import sys
+
+    from newkind.atomic import to_bytes, write_text
+    from newkind.backbone.decoded_views import log_skipped
+    from newkind.cli.messages import print_line
+    from newkind.data.wording import count
+    from newkind.errors import DataError, RunError
+    from newkind.pipeline.predict import predict as run_prediction
+    from newkind.pipeline.predict import read_inputs
+    from newkind.progress import progress_bar
+    from newkind.runs.assignments import assignments_csv
+    from newkind.runs.model_io import load_model
+    from newkind.runs.run import Run
+
+    opened = Run.open(Path(run))
+    if out is not None and out.exists():
+        raise RunError(f"{out} exists already. It was not changed.", fix="Use another `out`.", code="exists", file=out)
+    items = read_inputs(images)
+    model = load_model(opened, device=device, weights=weights)
+    with progress_bar("Predicting", len(items)) as advance:
+        found = run_prediction(model, items, advance=advance)
+    log_skipped(found.skipped)
+    n_read = sum(line.status != "unreadable" for line in found.assignments)
+    if n_read == 0:
+        raise DataError("None of the images can be read.", code="nothing-readable")
+    text = assignments_csv(found.assignments, with_novelty=True)
+    if out is None:
+        sys.stdout.buffer.write(to_bytes(text))
+        return
+    write_text(out, text)
+    logging.getLogger(__name__).info(f"{count(n_read, 'image')} assigned.")
+    print_line(f"Results: {out}")
