@@ -1,12 +1,15 @@
+"""The table of classes and the sizes of classes and clusters."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from error_codes import raises
 from newkind.errors import DataError
 from newkind.evaluation import ClassRow, Distribution, class_table, match
 
-# Old: 0 and 2, New: 5. Cluster 30 is a splinter of class 0, and class 2 is swallowed by class 5's cluster.
+# Old: 0 and 2, New: 5. Cluster 30 is a part of class 0, and class 2 is in the cluster of class 5.
 Y_TRUE = np.array([0, 0, 0, 0, 2, 5, 5, 5])
 Y_PRED = np.array([10, 10, 10, 30, 20, 20, 20, 10])
 
@@ -31,12 +34,13 @@ def test_without_names_the_label_is_the_name(matching):
 
 
 def test_too_few_names_are_a_data_error(matching):
-    with pytest.raises(DataError, match="goes up to 5, but there are only 5 class names"):
+    with raises(DataError, "class-names-missing") as caught:
         class_table(matching, ["a", "b", "c", "d", "e"])
+    assert caught.value.facts == {"largest": 5, "n_names": 5}
 
 
 def test_names_for_named_classes_are_a_data_error():
-    with pytest.raises(DataError, match="y_true holds strings"):
+    with raises(DataError, "class-names-unexpected"):
         class_table(match(["a", "b"], [0, 1], [True, False]), ["a", "b"])
 
 

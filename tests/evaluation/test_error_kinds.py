@@ -1,3 +1,5 @@
+"""Kinds of errors against a count one sample at a time."""
+
 from dataclasses import astuple
 
 import numpy as np
@@ -52,7 +54,7 @@ def test_a_cluster_without_a_class_counts_as_new(old):
 
 
 def test_a_cluster_is_not_counted_as_a_class_that_it_holds_nothing_of():
-    # Cluster 1 is a splinter of the Old class 0; the Old class 1 lost its samples to the New class's cluster 2.
+    # Cluster 1 is a part of the Old class 0; the samples of the Old class 1 are in the New cluster 2.
     y_true = np.array([0, 0, 0, 1, 2, 2, 2])
     kinds = ErrorKinds.of(match(y_true, [0, 0, 1, 2, 2, 2, 2], y_true < 2))
     assert kinds == ErrorKinds(true_old=0, false_new=2 / 7, false_old=0, true_new=0)

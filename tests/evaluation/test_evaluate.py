@@ -1,3 +1,5 @@
+"""All scores at once: the same as those of the single functions, and ready for JSON."""
+
 import json
 
 import numpy as np
@@ -7,8 +9,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 import newkind.evaluation
+from error_codes import raises
 from newkind.errors import DataError
-from newkind.evaluation import Accuracy, Distribution, ErrorKinds, accuracy, class_table, evaluate, match
+from newkind.evaluation import Accuracy, Distribution, ErrorKinds, accuracy, by_name, class_table, evaluate, match
 
 
 def labelling(seed, n=300):
@@ -23,6 +26,7 @@ def test_parts_are_those_of_the_single_functions():
     result, matching = evaluate(*data), match(*data)
     assert result.n_samples == 300
     assert result.accuracy == accuracy(*data) == Accuracy.of(matching)
+    assert result.by_name == by_name(*data) == evaluate(*data, n_known=4).by_name
     assert result.errors == ErrorKinds.of(matching)
     assert result.classes == class_table(matching)
     assert result.distribution == Distribution.of(matching)
@@ -40,14 +44,15 @@ def test_nmi_and_ari_are_those_of_the_given_labels(seed):
 
 def test_to_dict_by_hand():
     result = evaluate(np.array([0, 1]), np.array(["x", "y"]), np.array([True, True]), class_names=["lark", "owl"])
-    assert json.loads(json.dumps(result.to_dict(), allow_nan=False)) == {
+    found = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert (found.pop("nmi"), found.pop("ari")) == pytest.approx((1, 1))
+    assert found == {
         "n_samples": 2,
         "n_classes": 2,
         "n_active_clusters": 2,
         "accuracy": {"all": 1, "old": 1, "new": None, "all_balanced": 1, "old_balanced": 1, "new_balanced": None},
+        "by_name": None,
         "errors": {"true_old": 0, "false_new": 0, "false_old": 0, "true_new": 0},
-        "nmi": 1,
-        "ari": 1,
         "distribution": {"true_old": [0.5, 0.5], "true_new": [], "predicted_old": [0.5, 0.5], "predicted_new": []},
         "classes": [
             {
@@ -72,12 +77,27 @@ def test_to_dict_is_json_for_every_kind_of_label(kind):
 
 
 def test_class_names_are_checked():
-    with pytest.raises(DataError, match="only 1 class names"):
+    with raises(DataError, "class-names-missing"):
         evaluate([0, 1], [0, 1], [True, False], class_names=["lark"])
 
 
-def test_every_sample_a_cluster_of_its_own():
-    # scikit-learn 1.7 warns of this from 20 samples on, and warnings are errors here.
+def test_accuracy_by_name_in_json():
+    result = evaluate([0, 0, 1], [0, 5, 6], [True, True, False], n_known=1).to_dict()
+    assert result["by_name"] == {
+        "all": pytest.approx(2 / 3),
+        "old": 0.5,
+        "new": 1,
+        "all_balanced": 0.75,
+        "old_balanced": 0.5,
+        "new_balanced": 1,
+    }
+    strings = evaluate(["owl", "wren"], ["owl", "new-01"], [True, False], known_names=["owl"])
+    assert strings.by_name is not None
+    assert strings.by_name.all == 1
+
+
+def test_every_sample_is_its_own_cluster():
+    # scikit-learn 1.7 warns about this from 20 samples on, and warnings are errors here.
     result = evaluate(np.arange(30) % 3, np.arange(30), np.arange(30) % 3 == 0)
     assert (result.accuracy.all, result.ari) == (pytest.approx(3 / 30), 0)
 

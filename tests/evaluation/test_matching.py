@@ -1,3 +1,5 @@
+"""The best matching against trying all pairings, kinds of labels, and bad input."""
+
 from itertools import permutations
 
 import numpy as np
@@ -5,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from error_codes import raises
 from newkind.errors import DataError
 from newkind.evaluation import match
 from newkind.evaluation import matching as module
@@ -23,9 +26,9 @@ def labellings(draw):
 
 
 def best_by_trying_all(y_true, y_pred, is_old):
-    """The most samples that can be right, and the most Old ones among those pairings."""
+    """The largest number of correct samples, and the largest number of correct Old ones among those pairings."""
     classes, clusters = sorted(set(y_true.tolist())), sorted(set(y_pred.tolist()))
-    places = clusters + [None] * (len(classes) - len(clusters))  # None: the class goes without a cluster
+    places = clusters + [None] * (len(classes) - len(clusters))  # None: the class has no cluster
     best = (0, 0)
     for chosen in permutations(places, len(classes)):
         own = dict(zip(classes, chosen, strict=True))
@@ -103,35 +106,45 @@ def test_true_classes_may_be_strings():
 
 
 @pytest.mark.parametrize(
-    ("y_true", "y_pred", "is_old", "words"),
+    ("y_true", "y_pred", "is_old", "code"),
     [
-        ([], [], [], "no sample"),
-        ([0, 1], [0], [True, True], "one entry a sample; got 2 and 1 entries"),
-        ([0, 1], [0, 1], [True], r"is_old of shape \(1,\)"),
-        ([0, 1], [0, 1], True, r"is_old of shape \(\)"),
-        ([0, 1], [0, 1], [[True, True]], r"is_old of shape \(1, 2\)"),
-        ([0, 1], [0, 1], [0, 1], "True or False"),
-        ([0, -1], [0, 1], [True, False], "negative"),
-        ([0, -(10**15)], [0, 1], [True, False], "negative"),
-        ([3, 3], [0, 1], [True, False], "Class 3 is Old for some samples and New for others"),
-        (["owl", "owl"], [0, 1], [True, False], "Class owl is Old"),
-        ([[0, 1]], [0, 1], [True, False], "y_true must be one whole number or string"),
-        (0, [0], [True], "y_true must be"),
-        ([0, 1], [0.0, 1.0], [True, False], "y_pred must be one whole number or string a sample; got float64"),
-        ([0, 1], [0, float("nan")], [True, False], "y_pred must be"),
-        ([0, 1], [True, False], [True, False], "y_pred must be"),
-        ([0, 1], np.array(["a", None], dtype=object), [True, False], "y_pred must be"),
-        ([0, 1], np.array([1, "a"], dtype=object), [True, False], "y_pred must be"),
-        ([0, 1], np.array([1, True], dtype=object), [True, False], "y_pred must be"),
+        ([], [], [], "no-samples"),
+        ([0, 1], [0], [True, True], "scores-shape"),
+        ([0, 1], [0, 1], [True], "scores-shape"),
+        ([0, 1], [0, 1], True, "scores-shape"),
+        ([0, 1], [0, 1], [[True, True]], "scores-shape"),
+        ([0, 1], [0, 1], [0, 1], "is-old-dtype"),
+        ([0, -1], [0, 1], [True, False], "unknown-truth"),
+        ([0, -(10**15)], [0, 1], [True, False], "unknown-truth"),
+        ([3, 3], [0, 1], [True, False], "class-old-and-new"),
+        (["owl", "owl"], [0, 1], [True, False], "class-old-and-new"),
+        ([[0, 1]], [0, 1], [True, False], "labels-dtype"),
+        (0, [0], [True], "labels-dtype"),
+        ([0, 1], [0.0, 1.0], [True, False], "labels-dtype"),
+        ([0, 1], [0, float("nan")], [True, False], "labels-dtype"),
+        ([0, 1], [True, False], [True, False], "labels-dtype"),
+        ([0, 1], np.array(["a", None], dtype=object), [True, False], "labels-dtype"),
+        ([0, 1], np.array([1, "a"], dtype=object), [True, False], "labels-dtype"),
+        ([0, 1], np.array([1, True], dtype=object), [True, False], "labels-dtype"),
     ],
 )
-def test_unusable_input_is_a_data_error(y_true, y_pred, is_old, words):
-    with pytest.raises(DataError, match=words):
+def test_unusable_input_is_a_data_error(y_true, y_pred, is_old, code):
+    with raises(DataError, code):
         match(y_true, y_pred, is_old)
+
+
+def test_errors_carry_facts():
+    with raises(DataError, "labels-dtype") as caught:
+        match([0, 1], [0.5, 1.5], [True, False])
+    assert caught.value.facts == {"name": "y_pred"}
+    with raises(DataError, "class-old-and-new") as caught:
+        match(["owl", "owl"], [0, 1], [True, False])
+    assert caught.value.facts == {"label": "owl"}
 
 
 def test_a_matrix_beyond_memory_is_a_data_error(monkeypatch):
     monkeypatch.setattr(module, "MAX_CELLS", 5)
     assert match([0, 1], [0, 1], [True, False]).counts.size == 4
-    with pytest.raises(DataError, match="2 classes and 3 clusters are too many"):
+    with raises(DataError, "too-many-labels") as caught:
         match([0, 1, 1], [0, 1, 2], [True, False, False])
+    assert caught.value.facts == {"n_classes": 2, "n_clusters": 3}

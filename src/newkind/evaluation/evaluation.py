@@ -1,0 +1,142 @@
+"""All scores of a labelling at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import isnan
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from newkind.evaluation.accuracy import Accuracy, ari, nmi
+from newkind.evaluation.by_name import match_by_name
+from newkind.evaluation.distribution import ClassRow, Distribution, class_table
+from newkind.evaluation.error_kinds import ErrorKinds
+from newkind.evaluation.matching import Matching, match
+
+__all__ = ["Evaluation", "evaluate"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evaluation:
+    """Scores of predictions whose true classes are known.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of scored samples.
+    accuracy : Accuracy
+        Accuracy under the best matching of all clusters and classes.
+    by_name : Accuracy or None
+        Accuracy where known classes count only under their own name; None if classes and clusters are not of one kind.
+    errors : ErrorKinds
+        Kinds of errors under the best matching.
+    nmi, ari : float
+        Normalised mutual information and adjusted Rand index.
+    classes : tuple of ClassRow
+        Every class with its cluster and its accuracy.
+    distribution : Distribution
+        True and predicted sizes.
+    matching : Matching
+        Confusion matrix and best matching; not part of `to_dict`.
+    """
+
+    n_samples: int
+    accuracy: Accuracy
+    by_name: Accuracy | None
+    errors: ErrorKinds
+    nmi: float
+    ari: float
+    classes: tuple[ClassRow, ...]
+    distribution: Distribution
+    matching: Matching
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scores as plain lists, dictionaries and numbers, ready for JSON.
+
+        Returns
+        -------
+        dict
+            The scores; a score that does not exist (nan) is None.
+        """
+        distribution = self.distribution
+        return {
+            "n_samples": self.n_samples,
+            "n_classes": len(self.classes),
+            "n_active_clusters": distribution.n_active_clusters,
+            "accuracy": _without_nan(self.accuracy),
+            "by_name": None if self.by_name is None else _without_nan(self.by_name),
+            "errors": asdict(self.errors),
+            "nmi": self.nmi,
+            "ari": self.ari,
+            "distribution": {name: list(shares) for name, shares in asdict(distribution).items()},
+            "classes": [asdict(row) for row in self.classes],
+        }
+
+
+def evaluate(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    is_old: ArrayLike,
+    class_names: Sequence[str] | None = None,
+    *,
+    n_known: int | None = None,
+    known_names: Sequence[str] | None = None,
+) -> Evaluation:
+    """Compute all scores of predictions on all unlabelled samples.
+
+    Parameters
+    ----------
+    y_true : array-like of int or str, shape (n_samples,)
+        True classes of the unlabelled samples.
+    y_pred : array-like of int or str, shape (n_samples,)
+        Predicted categories.
+    is_old : array-like of bool, shape (n_samples,)
+        Whether the true class is one of the known classes.
+    class_names : sequence of str, optional
+        `class_names[i]` is the name of class i. Default: the label itself.
+    n_known : int, optional
+        Number of known classes for the accuracy by name, if labels are integers; see `by_name`.
+    known_names : sequence of str, optional
+        Names of the known classes for the accuracy by name, if labels are strings; see `by_name`.
+
+    Returns
+    -------
+    Evaluation
+        All scores.
+
+    Raises
+    ------
+    DataError
+        As for `match`, `class_table` and `by_name`.
+
+    Examples
+    --------
+    >>> found = evaluate([0, 0, 1, 1], [0, 2, 2, 2], [True, True, False, False], ["owl", "wren"], n_known=1)
+    >>> found.accuracy.all, found.by_name.old, found.by_name.new
+    (0.75, 0.5, 1.0)
+    >>> found.errors.false_new
+    0.25
+    >>> [(row.name, row.cluster) for row in found.classes]
+    [('owl', 0), ('wren', 2)]
+    """
+    matching = match(y_true, y_pred, is_old)
+    true, pred = matching.samples()
+    comparable = (matching.classes.dtype.kind == "U") == (matching.clusters.dtype.kind == "U")
+    named = match_by_name(matching, n_known=n_known, known_names=known_names) if comparable else None
+    return Evaluation(
+        n_samples=len(true),
+        accuracy=Accuracy.of(matching),
+        by_name=None if named is None else Accuracy.of(named),
+        errors=ErrorKinds.of(matching),
+        nmi=nmi(true, pred),
+        ari=ari(true, pred),
+        classes=class_table(matching, class_names),
+        distribution=Distribution.of(matching),
+        matching=matching,
+    )
+
+
+def _without_nan(scores: Accuracy) -> dict[str, float | None]:
+    return {name: None if isnan(value) else value for name, value in asdict(scores).items()}
