@@ -19,7 +19,16 @@ from newkind.data.views import ViewRecipe
 from newkind.errors import DataError
 from newkind.progress import duration, progress_bar
 
-__all__ = ["OnlineTokens", "ReadyFeatures", "TokenCache", "TokenSource", "announce_cache", "log_skipped", "open_source"]
+__all__ = [
+    "OnlineTokens",
+    "ReadyFeatures",
+    "TokenCache",
+    "TokenSource",
+    "announce_cache",
+    "log_skipped",
+    "open_cache",
+    "open_source",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -69,14 +78,50 @@ def open_source(
     if backbone is None:
         raise DataError("Images need a backbone.", fix="Load one with `load_backbone`.", code="no-backbone")
     if not online and not online_if_missing:
-        return _open_cache(collection, config, backbone)
+        return open_cache(collection, config, backbone)
     if not online:
         plan = _plan(collection, config, backbone)
         if plan.fits and plan.n_views_todo <= len(items):
-            return _open_cache(collection, config, backbone)
+            return open_cache(collection, config, backbone)
         seconds = len(items) * seconds_per_view(backbone.trunk, config.image_size, device=backbone.device)
         logger.info(_work(len(items), len(items), config, backbone, seconds) + ".")
     return OnlineTokens(items, backbone.trunk, ViewRecipe(image_size=config.image_size), device=backbone.device)
+
+
+def open_cache(collection: Collection, config: BackboneConfig, backbone: Backbone) -> TokenCache:
+    """Open the token cache of a collection of images, after computing the tokens that are missing.
+
+    With several processes, the first process of each machine computes them and the others open the cache afterwards.
+
+    Parameters
+    ----------
+    collection : Collection
+        Images.
+    config : BackboneConfig
+        Configuration of the backbone and the token cache.
+    backbone : Backbone
+        Loaded backbone.
+
+    Returns
+    -------
+    TokenCache
+        With fewer views than `config.views` if the disk has no space for all.
+
+    Raises
+    ------
+    CacheError
+        If the token cache is damaged, does not fit on the disk, or is being built by another process.
+    """
+    cache = None
+    if distributed.first_on_machine():
+        plan = _plan(collection, config, backbone)
+        _announce(plan, config, backbone)
+        cache = _build(collection, backbone, plan)
+    distributed.barrier()
+    if cache is None:
+        cache = _build(collection, backbone, _plan(collection, config, backbone))
+    log_skipped(cache.skipped)
+    return cache
 
 
 def announce_cache(collection: Collection, config: BackboneConfig, backbone: Backbone) -> None:
@@ -106,20 +151,6 @@ def _plan(collection: Collection, config: BackboneConfig, backbone: Backbone) ->
         dtype=config.dtype,
     )
     return plan_cache(collection, key, backbone.trunk)
-
-
-def _open_cache(collection: Collection, config: BackboneConfig, backbone: Backbone) -> TokenCache:
-    """Build the missing part of the cache in the first process of each machine, then open it in the others."""
-    cache = None
-    if distributed.first_on_machine():
-        plan = _plan(collection, config, backbone)
-        _announce(plan, config, backbone)
-        cache = _build(collection, backbone, plan)
-    distributed.barrier()
-    if cache is None:
-        cache = _build(collection, backbone, _plan(collection, config, backbone))
-    log_skipped(cache.skipped)
-    return cache
 
 
 def _build(collection: Collection, backbone: Backbone, plan: CachePlan) -> TokenCache:

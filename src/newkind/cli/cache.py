@@ -77,7 +77,7 @@ def _table(caches: list[StoredCache]) -> Table:
     from rich.text import Text
 
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("Cache", overflow="fold")
+    table.add_column("Cache", no_wrap=True)  # a name that can be copied
     for title in ("Images", "Views", "GB"):
         table.add_column(title, justify="right", overflow="fold")
     for title in ("Backbone", "Data"):
