@@ -5,8 +5,8 @@ import socket
 from pathlib import Path
 
 import pytest
-from error_codes import raises
 
+from error_codes import raises
 from newkind.data.folders import read_folder
 from newkind.data.image_files import find_images
 from newkind.data.tables import read_table

@@ -1,3 +1,5 @@
+"""Overview of a collection."""
+
 import json
 import shutil
 from pathlib import Path
@@ -5,20 +7,18 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from newkind.data import from_features, read_folder
-from newkind.data.inspection import inspect_collection
-from newkind.progress import quiet
+from newkind.data import Inspection, from_features, inspect_collection, read_folder
 
 
-def look(folder: Path):
-    return inspect_collection(read_folder(folder), advance=quiet)
+def look(folder: Path) -> Inspection:
+    return inspect_collection(read_folder(folder))
 
 
 def test_counts_sizes_and_kinds(pile: Path) -> None:
     seen = look(pile)
     assert (seen.n_items, seen.n_labelled, seen.n_unlabelled) == (9, 6, 3)
     assert seen.classes == {"apple": 3, "pear": 3}
-    assert seen.kinds == {"JPEG": 4, "PNG": 3, "WEBP": 1, "BMP": 1}
+    assert seen.formats == {"JPEG": 4, "PNG": 3, "WEBP": 1, "BMP": 1}
     assert seen.sizes is not None
     assert seen.sizes.median == (24, 16)
     assert not seen.obstacles
@@ -31,10 +31,11 @@ def test_broken_files_are_named_and_do_not_count(pile: Path) -> None:
     whole = (pile / "apple" / "1.jpg").read_bytes()
     (pile / "apple" / "1.jpg").write_bytes(whole[:-60])
     seen = look(pile)
-    reasons = {item.name: item.reason for item in seen.skipped}
-    assert set(reasons) == {"apple/0.jpg", "unlabelled/empty.png", "apple/1.jpg"}
-    assert reasons["apple/0.jpg"].startswith("not an image")
-    assert reasons["apple/1.jpg"].startswith("broken")
+    assert {item.name: item.code for item in seen.skipped} == {
+        "apple/0.jpg": "not-an-image",
+        "unlabelled/empty.png": "not-an-image",
+        "apple/1.jpg": "broken-image",
+    }
     assert seen.classes["apple"] == 1
     assert seen.single_image_classes == ("apple",)
 
@@ -65,22 +66,28 @@ def test_similar_class_names(pile: Path) -> None:
     assert look(pile).similar_names == (("Apple", "a pple", "app_le", "apple"), ("cafe\u0301", "caf\u00e9"))
 
 
-def test_obstacles(pile: Path) -> None:
+def test_obstacles(pile: Path, make_image) -> None:
     shutil.rmtree(pile / "pear")
-    assert "only one known class ('apple')" in look(pile).obstacles[0]
+    assert [obstacle.code for obstacle in look(pile).obstacles] == ["single-class"]
     shutil.rmtree(pile / "apple")
-    assert "No image is labelled" in look(pile).obstacles[0]
+    (obstacle,) = look(pile).to_dict()["obstacles"]
+    assert obstacle["code"] == "no-labels"
+    assert obstacle["what"]
+    assert obstacle["fix"]
+    make_image(pile / "apple" / "1.jpg", seed=1)
+    for name in ("unlabelled", "loose.bmp"):
+        (pile / name).rename(pile / "apple" / name)
+    assert [obstacle.code for obstacle in look(pile).obstacles] == ["all-labelled", "single-class"]
 
 
 def test_every_labelled_image_broken_is_an_obstacle(pile: Path) -> None:
     for path in [*pile.glob("apple/*"), *pile.glob("pear/*")]:
         path.write_text("x")
-    seen = look(pile)
-    assert "No image is labelled" in seen.obstacles[0]
+    assert [obstacle.code for obstacle in look(pile).obstacles] == ["no-labels"]
 
 
-def test_features_have_no_pictures_to_look_at() -> None:
-    seen = inspect_collection(from_features(np.eye(6), ["a", "a", "b", "b", None, None]), advance=quiet)
+def test_features_have_no_sizes() -> None:
+    seen = inspect_collection(from_features(np.eye(6), ["a", "a", "b", "b", None, None]))
     assert seen.n_features == 6
     assert seen.sizes is None
     assert seen.n_unlabelled == 2
@@ -91,3 +98,4 @@ def test_to_dict_is_json(pile: Path) -> None:
     again = json.loads(json.dumps(look(pile).to_dict(), allow_nan=False))
     assert again["duplicates"][0]["conflict"] is False
     assert again["classes"] == {"apple": 3, "pear": 3}
+    assert again["ignored"] == {}

@@ -1,6 +1,9 @@
+"""Every way to write a label, and what is not one."""
+
 import numpy as np
 import pytest
 
+from error_codes import raises
 from newkind.data import encode_labels, encode_truth
 from newkind.errors import DataError
 
@@ -30,7 +33,7 @@ NO_NUMBERS = [0.5, np.float32(0.5), np.inf, -np.inf, True, np.bool_(True), -2, n
     ids=lambda bad: type(bad).__name__,
 )
 def test_what_is_no_label(bad: object) -> None:
-    with pytest.raises(DataError):
+    with raises(DataError, "not-a-label"):
         encode_labels([bad])
 
 
@@ -44,5 +47,6 @@ def test_truth_puts_new_classes_last() -> None:
 
 
 def test_truth_that_contradicts_a_label() -> None:
-    with pytest.raises(DataError, match="labelled 'm' but its truth is 'a'"):
+    with raises(DataError, "label-conflict") as caught:
         encode_truth(["a", "a"], encode_labels(["m", None]))
+    assert caught.value.facts == {"item": 0, "label": "m", "truth": "a"}

@@ -1,3 +1,5 @@
+"""Compact sequences of names, and names that are safe to print."""
+
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,3 +1,5 @@
+"""The balanced sampling of an epoch."""
+
 import numpy as np
 
 from newkind.data.sampling import epoch_batches

@@ -7,6 +7,7 @@ from PIL import Image
 from torchvision import transforms
 from torchvision.transforms import InterpolationMode
 
+from error_codes import raises
 from newkind.data.views import ViewRecipe, evaluation_view, random_view, resize_for_views, view_generator
 from newkind.errors import DataError
 
@@ -77,5 +78,5 @@ def test_a_thin_strip_does_not_fill_the_memory() -> None:
 
 def test_other_sizes_keep_the_ratio() -> None:
     assert ViewRecipe(image_size=168).resized == 192
-    with pytest.raises(DataError):
+    with raises(DataError, "out-of-range"):
         ViewRecipe(image_size=224, crop_share=0)
