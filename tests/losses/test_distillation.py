@@ -6,6 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from error_codes import raises
+from newkind.errors import ConfigError
 from newkind.losses import self_distillation_loss
 
 
@@ -53,7 +55,7 @@ def test_gradient() -> None:
     targets = (logits.detach() / 0.3).softmax(1)
 
     def with_fixed_targets(x: Tensor) -> Tensor:
-        # The value of the loss moves with the teacher; its gradient, by design, does not.
+        # The value of the loss changes with the teacher; its gradient, by design, does not.
         moved = self_distillation_loss(x, 2, student_temperature=0.5, teacher_temperature=0.3)
         log_p = (x.detach() / 0.5).log_softmax(1)
         drift = ((x.detach() / 0.3).softmax(1) - targets).roll(3, 0)
@@ -71,7 +73,7 @@ def test_the_order_of_samples_and_of_views_does_not_matter() -> None:
     torch.testing.assert_close(self_distillation_loss(moved.reshape(12, -1), 3, **temperatures), expected)
 
 
-def test_views_that_agree_and_are_sure_cost_nothing() -> None:
+def test_certain_views_that_agree_have_no_loss() -> None:
     logits = torch.tensor([[1.0, -1.0], [-1.0, 1.0]]).repeat(2, 1)
     assert self_distillation_loss(logits, 2, student_temperature=0.01, teacher_temperature=0.01).item() == 0
 
@@ -97,5 +99,6 @@ def test_stays_finite(student: float, teacher: float) -> None:
 
 @pytest.mark.parametrize("n_views", [0, 1])
 def test_one_view_has_no_teacher(n_views: int) -> None:
-    with pytest.raises(ValueError, match="at least 2"):
+    with raises(ConfigError, "too-few-views") as caught:
         self_distillation_loss(cosines(4), n_views, student_temperature=0.1, teacher_temperature=0.04)
+    assert caught.value.facts == {"n_views": n_views}

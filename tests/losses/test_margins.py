@@ -24,7 +24,7 @@ def test_is_the_loop(margin: float) -> None:
         assert margin_loss(logits, labels, margin=given, temperature=0.1).item() == pytest.approx(expected, rel=1e-6)
 
 
-def test_a_margin_leaves_less_to_learn() -> None:
+def test_a_margin_lowers_loss_and_gradient() -> None:
     logits, labels = cosines(5).requires_grad_(), torch.tensor([0, 3, 1, 1, 2])
     plain = supervised_loss(logits, labels, temperature=0.1)
     raised = margin_loss(logits, labels, margin=0.5, temperature=0.1)

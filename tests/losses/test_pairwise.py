@@ -42,14 +42,14 @@ def test_gradients() -> None:
     torch.autograd.gradcheck(lambda x: partner_loss(x[0].log_softmax(-1), x[1].log_softmax(-1)), raw)
 
 
-def test_sure_and_right_costs_nothing() -> None:
+def test_certain_and_right_has_no_loss() -> None:
     sure = torch.eye(3)
     assert pair_loss(sure, sure, torch.eye(3) > 0).item() == pytest.approx(0, abs=1e-6)
     assert partner_loss(sure.clamp_min(1e-30).log(), sure.clamp_min(1e-30).log()).item() == pytest.approx(0, abs=1e-6)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e3])
-def test_sure_and_wrong_is_finite(scale: float) -> None:
+def test_certain_and_wrong_is_finite(scale: float) -> None:
     raw = (scale * torch.eye(3)).requires_grad_()
     for loss in (
         pair_loss(raw.softmax(-1), raw.softmax(-1), ~(torch.eye(3) > 0)),
@@ -60,13 +60,13 @@ def test_sure_and_wrong_is_finite(scale: float) -> None:
         assert grad.isfinite().all()
 
 
-def test_a_probability_a_hair_over_one_is_no_nan() -> None:
+def test_a_probability_slightly_above_one_is_no_nan() -> None:
     p = torch.tensor([[1.0 + 3e-7, 0.0]])
     assert pair_loss(p, p, torch.tensor([[False]])).isfinite()
 
 
-def test_a_tiny_agreement_still_pulls() -> None:
-    """The gradient of -log(p . p') does not vanish where both are sure of different classes."""
+def test_a_tiny_agreement_still_has_a_gradient() -> None:
+    """The gradient of -log(p . p') does not vanish where both are certain of different classes."""
     raw = torch.tensor([[60.0, 0.0]], requires_grad=True)
     partner_loss(raw.log_softmax(-1), torch.tensor([[0.0, 60.0]]).log_softmax(-1)).backward()
     assert raw.grad is not None

@@ -1,4 +1,4 @@
-"""The objectives' terms as pure functions of tensors, and the schedules of their weights, temperature and learning rate."""
+"""Terms of the objectives as pure functions of tensors, and schedules of temperature, weights and learning rate."""
 
 from newkind.losses.consistency import consistency_loss, ramp_up
 from newkind.losses.contrastive import contrastive_loss

@@ -1,4 +1,4 @@
-"""The contrastive loss: InfoNCE (Eq. 1) and SupCon (Eq. 2) are one function of who belongs together."""
+"""The contrastive loss: InfoNCE (Eq. 1) and SupCon (Eq. 2) differ only in which rows belong together."""
 
 from __future__ import annotations
 
@@ -11,13 +11,36 @@ __all__ = ["contrastive_loss"]
 def contrastive_loss(
     z: Tensor, ids: Tensor, *, temperature: float, views: Tensor | None = None, samples: Tensor | None = None
 ) -> Tensor:
-    """-log of the softmax over an anchor's candidates, averaged over its positives, then over anchors. -> ()
+    """Negative log of the softmax over an anchor's candidates, averaged over its positives and then over anchors.
 
-    z: (M, d) rows of length 1, all views together. ids: (M,) the sample's number (Eq. 1) or its class (Eq. 2).
-    The candidates of a row are all other rows, and its positives those with its id: SimCLR's form, as released.
-    views: (M,) narrows the candidates to rows of other views, as in the paper's text.
-    samples: (M,) narrows the positives to rows of other samples, the paper's N_i in Eq. 2.
-    A row without a positive is no anchor; without any anchor the loss is a zero that keeps the graph.
+    By default the candidates of a row are all other rows, and its positives those with the same id: SimCLR's form, as in the
+    released code. A row without a positive is no anchor.
+
+    Parameters
+    ----------
+    z : tensor of shape (n_rows, n_features)
+        Rows of unit length, of all views.
+    ids : tensor of shape (n_rows,)
+        Number of the sample (InfoNCE, Eq. 1) or of its class (SupCon, Eq. 2).
+    temperature : float
+        Temperature of the softmax.
+    views : tensor of shape (n_rows,), optional
+        Number of the view of each row. If given, only rows of other views are candidates, as in the paper's text.
+    samples : tensor of shape (n_rows,), optional
+        Number of the sample of each row. If given, only rows of other samples are positives, the paper's N_i in Eq. 2.
+
+    Returns
+    -------
+    tensor of shape ()
+        The loss; without any anchor a zero that keeps the graph.
+
+    Examples
+    --------
+    Two views of two samples; the views of a sample are the same, the samples are orthogonal:
+
+    >>> z = torch.eye(2).repeat(2, 1)
+    >>> round(contrastive_loss(z, torch.tensor([0, 1, 0, 1]), temperature=1.0).item(), 4)  # log(e + 2) - 1
+    0.5514
     """
     others = torch.arange(len(z), device=z.device) if views is None else views
     candidates = _differ(others)  # (M, M)
@@ -35,5 +58,5 @@ def contrastive_loss(
 
 
 def _differ(x: Tensor) -> Tensor:
-    """(M,) -> (M, M): where the values of row and column differ."""
+    """Where the values of row and column differ: (M,) -> (M, M)."""
     return x[:, None] != x[None, :]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import permutations
-
-import torch
 from torch import Tensor
+
+from newkind.losses.swapped import swapped_prediction_loss
+from newkind.losses.views import split_views
 
 __all__ = ["self_distillation_loss"]
 
@@ -13,16 +13,41 @@ __all__ = ["self_distillation_loss"]
 def self_distillation_loss(
     logits: Tensor, n_views: int, *, student_temperature: float, teacher_temperature: float
 ) -> Tensor:
-    """Cross-entropy of p (Eq. 3) with another view's q' (Eq. 4), over all ordered pairs of views and samples. -> ()
+    """Cross-entropy of the prediction p (Eq. 3) with the sharper prediction q' (Eq. 4) of another view.
 
-    logits: (n_views * B, K) cosines, view by view. The teacher is the same network in the same step, and no
-    gradient flows through it. For B = 0 the loss is a zero that keeps the graph.
+    It is a mean over all ordered pairs of views and samples. The teacher is the same network in the same step, and no gradient
+    flows through it.
+
+    Parameters
+    ----------
+    logits : tensor of shape (n_views * n_samples, n_classes)
+        Cosines, all samples of one view after the other.
+    n_views : int
+        Number of views, at least 2.
+    student_temperature : float
+        Temperature of p.
+    teacher_temperature : float
+        Temperature of q'.
+
+    Returns
+    -------
+    tensor of shape ()
+        The loss; for an empty batch a zero that keeps the graph.
+
+    Raises
+    ------
+    ConfigError
+        `too-few-views` if `n_views` is below 2.
+
+    Examples
+    --------
+    >>> import torch
+    >>> agree = torch.tensor([[1.0, -1.0], [1.0, -1.0]])  # one sample in two views
+    >>> differ = torch.tensor([[1.0, -1.0], [-1.0, 1.0]])
+    >>> temperatures = {"student_temperature": 0.1, "teacher_temperature": 0.05}
+    >>> [round(self_distillation_loss(logits, 2, **temperatures).item(), 3) for logits in (agree, differ)]
+    [0.0, 20.0]
     """
-    if n_views < 2:
-        raise ValueError(f"n_views is {n_views}; another view to learn from needs at least 2.")
-    by_view = logits.reshape(n_views, -1, logits.shape[1])  # (V, B, K)
+    by_view = split_views(logits, n_views)  # (V, B, K)
     targets = (by_view.detach() / teacher_temperature).softmax(dim=-1)
-    log_p = (by_view / student_temperature).log_softmax(dim=-1)
-    pairs = list(permutations(range(n_views), 2))
-    total = torch.stack([-(targets[teacher] * log_p[student]).sum() for teacher, student in pairs]).sum()
-    return total / (len(pairs) * max(by_view.shape[1], 1))
+    return swapped_prediction_loss(by_view, targets, temperature=student_temperature)

@@ -1,4 +1,4 @@
-"""Who goes with whom in a batch: a random sample of the same class, or the nearest neighbour. No gradient."""
+"""A partner for every row of a batch: a random row of the same class, or the nearest neighbour. No gradient."""
 
 from __future__ import annotations
 
@@ -10,9 +10,24 @@ __all__ = ["nearest_partners", "random_partners"]
 
 
 def random_partners(labels: Tensor, generator: torch.Generator | None) -> Tensor:
-    """(M,) classes -> (M,): for each row another one of its class, all equally likely; the row itself if there is none.
+    """Draw for each row another row of its class, all with the same probability.
 
-    generator: of the CPU; what is drawn depends on it and on M only.
+    Parameters
+    ----------
+    labels : tensor of shape (n_rows,)
+        Class of each row.
+    generator : torch.Generator or None
+        Generator on the CPU. What is drawn depends on it and on the number of rows only.
+
+    Returns
+    -------
+    tensor of int64, shape (n_rows,)
+        Number of the partner; the row itself if it is the only one of its class.
+
+    Examples
+    --------
+    >>> random_partners(torch.tensor([5, 2, 5, 9]), None).tolist()
+    [2, 1, 0, 3]
     """
     n = len(labels)
     if n == 0:
@@ -23,7 +38,23 @@ def random_partners(labels: Tensor, generator: torch.Generator | None) -> Tensor
 
 
 def nearest_partners(features: Tensor) -> Tensor:
-    """(M, d) -> (M,): for each row the other one with the largest cosine; the row itself if there is none."""
+    """Find for each row the other row with the largest cosine.
+
+    Parameters
+    ----------
+    features : tensor of shape (n_rows, n_features)
+        Features of any length.
+
+    Returns
+    -------
+    tensor of int64, shape (n_rows,)
+        Number of the nearest row; the row itself if there is no other.
+
+    Examples
+    --------
+    >>> nearest_partners(torch.tensor([[1.0, 0.0], [0.0, 1.0], [9.0, 1.0]])).tolist()
+    [2, 2, 0]
+    """
     if len(features) == 0:
         return torch.empty(0, dtype=torch.long, device=features.device)
     with torch.autocast(features.device.type, enabled=False):  # neighbours are too close for half precision

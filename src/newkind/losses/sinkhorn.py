@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
-from itertools import permutations
 from math import log
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
+
+from newkind.losses.swapped import swapped_prediction_loss
+from newkind.losses.views import split_views
 
 __all__ = ["self_label_loss", "sinkhorn"]
 
 
 @torch.no_grad()
 def sinkhorn(logits: Tensor, *, temperature: float = 0.05, n_iterations: int = 3) -> Tensor:
-    """(M, K) -> (M, K): exp(logits / temperature) scaled towards columns of mass M / K and rows of mass 1.
+    """Scale exp(logits / temperature) towards columns of equal mass and rows of mass 1. No gradient.
 
-    The rows are scaled last, so each sums to 1 exactly; the columns only come near with the iterations. In log space,
-    so that nothing overflows. No gradient.
+    The rows are scaled last, so each sums to 1; the columns approach n_rows / n_columns with the iterations. It is computed
+    with logarithms, so nothing overflows.
+
+    Parameters
+    ----------
+    logits : tensor of shape (n_rows, n_columns)
+        Cosines of samples (rows) and classes (columns).
+    temperature : float, default=0.05
+        Temperature of the logits.
+    n_iterations : int, default=3
+        Number of iterations; 0 gives a softmax.
+
+    Returns
+    -------
+    tensor of shape (n_rows, n_columns)
+        Self-labels.
+
+    Examples
+    --------
+    All samples prefer class 0, so a softmax would never use class 1:
+
+    >>> sinkhorn(torch.tensor([[1.0, 0.0], [1.0, 0.0]])).tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
     """
     q = logits.float() / temperature
     n_rows, n_columns = q.shape
@@ -37,20 +61,40 @@ def self_label_loss(
     n_iterations: int = 3,
     labels: Tensor | None = None,
 ) -> Tensor:
-    """Cross-entropy of each view's prediction with another view's self-label, over all ordered pairs of views. -> ()
+    """Cross-entropy of each view's prediction with the self-label of another view, over all ordered pairs of views.
 
-    logits: (n_views * B, K) cosines, view by view; each view gets its own Sinkhorn over its B samples.
-    labels: (B,), -1 for unlabelled: a labelled sample's target is its class (UNO); None takes self-labels for all.
+    Parameters
+    ----------
+    logits : tensor of shape (n_views * n_samples, n_classes)
+        Cosines, all samples of one view after the other. The self-labels of a view come from its own Sinkhorn iterations.
+    n_views : int
+        Number of views, at least 2.
+    student_temperature : float
+        Temperature of the predictions.
+    sinkhorn_temperature : float, default=0.05
+        Temperature of the self-labels.
+    n_iterations : int, default=3
+        Number of Sinkhorn iterations.
+    labels : tensor of int64, shape (n_samples,), optional
+        Class of each sample, or -1 for unlabelled. The target of a labelled sample is its class, as in UNO. Default:
+        self-labels for all.
+
+    Returns
+    -------
+    tensor of shape ()
+        The loss; for an empty batch a zero that keeps the graph.
+
+    Examples
+    --------
+    >>> logits = torch.eye(2).repeat(2, 1)  # two samples of two classes in two views that agree
+    >>> round(self_label_loss(logits, 2, student_temperature=0.1).item(), 3)
+    0.0
     """
-    by_view = logits.reshape(n_views, -1, logits.shape[1])  # (V, B, K)
+    by_view = split_views(logits, n_views)  # (V, B, K)
     targets = torch.stack(
         [sinkhorn(view, temperature=sinkhorn_temperature, n_iterations=n_iterations) for view in by_view.detach()]
     )
     if labels is not None and (labels >= 0).any():
         is_labelled = labels >= 0
-        given = torch.nn.functional.one_hot(labels[is_labelled], logits.shape[1]).to(targets.dtype)
-        targets[:, is_labelled] = given
-    log_p = (by_view / student_temperature).log_softmax(dim=-1)
-    pairs = list(permutations(range(n_views), 2))
-    total = torch.stack([-(targets[teacher] * log_p[student]).sum() for teacher, student in pairs]).sum()
-    return total / (len(pairs) * max(by_view.shape[1], 1))
+        targets[:, is_labelled] = F.one_hot(labels[is_labelled], logits.shape[1]).to(targets.dtype)
+    return swapped_prediction_loss(by_view, targets, temperature=student_temperature)

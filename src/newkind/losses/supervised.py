@@ -9,9 +9,27 @@ __all__ = ["supervised_loss"]
 
 
 def supervised_loss(logits: Tensor, labels: Tensor, *, temperature: float) -> Tensor:
-    """Cross-entropy with the truth (Eq. 4, right). -> ()
+    """Cross-entropy with the true classes (Eq. 4, right).
 
-    logits: (M, K) cosines; labels: (M,) in [0, K). For M = 0 the loss is a zero that keeps the graph.
+    Parameters
+    ----------
+    logits : tensor of shape (n_rows, n_classes)
+        Cosines.
+    labels : tensor of int64, shape (n_rows,)
+        True classes.
+    temperature : float
+        Temperature of the softmax.
+
+    Returns
+    -------
+    tensor of shape ()
+        The loss; for an empty batch a zero that keeps the graph.
+
+    Examples
+    --------
+    >>> import torch
+    >>> round(supervised_loss(torch.tensor([[0.5, 0.5]]), torch.tensor([0]), temperature=0.1).item(), 4)
+    0.6931
     """
     if len(logits) == 0:
         return logits.sum() * 0
