@@ -1,161 +1,200 @@
-"""`newkind inspect`: a table of what is in a pile of images."""
+"""`newkind inspect`: an overview of the data before anything is computed."""
 
 from __future__ import annotations
 
-import json
-import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from newkind.cli.options import Data
+
 if TYPE_CHECKING:
-    from rich.console import Console
+    from collections.abc import Sequence
 
     from newkind.data.inspection import Inspection
 
 __all__ = ["inspect"]
 
 MANY_CLASSES = 24
-"""More classes than this are shown by their largest and smallest, unless --all."""
+"""Of more classes than this, only the largest and the smallest are printed, unless --all is given."""
 N_EXAMPLES = 8
+BAR_WIDTH = 24
+NAME_WIDTH = 48
 
 
 def inspect(
-    data: Annotated[
-        str, typer.Argument(help="A folder, a CSV/JSONL table, an .npz file, or a benchmark as NAME:FOLDER.")
-    ],
+    data: Data,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON on standard output.")] = False,
-    show_all: Annotated[
-        bool, typer.Option("--all", help="List every class and every file that was set aside.")
-    ] = False,
+    show_all: Annotated[bool, typer.Option("--all", help="List all classes and all skipped files.")] = False,
 ) -> None:
-    """Look at a pile of images: classes, sizes, broken files, duplicates. Changes nothing.
+    """Print an overview of the data: classes, sizes, skipped files, duplicates. Changes nothing.
 
-    Exit code 2 means that `newkind discover` could not use the data as it is; the last lines say why.
+    The exit code is 2 if `newkind discover` could not use the data as it is; the last lines say why.
     """
-    from rich.console import Console
+    import json
 
-    from newkind.data import open_data
-    from newkind.data.benchmarks import recognise
-    from newkind.data.inspection import inspect_collection
-    from newkind.progress import progress_bar
+    from newkind.data import inspect_collection, open_data
+    from newkind.progress import progress_bar, status_console
 
     collection = open_data(data)
-    with progress_bar("Looking at images", len(collection.catalog), show=Console(stderr=True).is_terminal) as advance:
-        seen = inspect_collection(collection, advance=advance)
+    with progress_bar("Reading images", len(collection.catalog), show=status_console().is_terminal) as advance:
+        inspection = inspect_collection(collection, advance=advance)
     if as_json:
-        print(json.dumps(seen.to_dict(), indent=2))
+        print(json.dumps(inspection.to_dict(), indent=2))
     else:
-        show(Console(highlight=False), seen, show_all=show_all)
-        layout = recognise(data) if os.path.isdir(os.path.expanduser(data)) else None
-        if layout:
-            Console().print(
-                f"[dim]This looks like the {layout} benchmark; with its published split: newkind inspect {layout}:{_safe(data)}"
-            )
-    if seen.obstacles:
+        _print_overview(inspection)
+        _print_classes(inspection, show_all=show_all)
+        _print_remarks(inspection, show_all=show_all)
+        _print_verdict(inspection, data, name=collection.benchmark)
+    if inspection.obstacles:
         raise typer.Exit(2)
 
 
-def show(console: Console, seen: Inspection, *, show_all: bool) -> None:
-    """Prints the overview, the classes, and what deserves attention."""
-    _show_overview(console, seen)
-    _show_classes(console, seen, show_all=show_all)
-    _show_remarks(console, seen, show_all=show_all)
-    console.print()
-    for note in seen.notes:
-        console.print(f"[bold yellow]Note:[/] {_safe(note)}")
-    for obstacle in seen.obstacles:
-        console.print(f"[bold yellow]Not ready for discovery:[/] {_safe(obstacle)}")
-    if not seen.obstacles:
-        console.print("[bold green]Ready for discovery.[/]")
-
-
-def _show_overview(console: Console, seen: Inspection) -> None:
+def _print_overview(inspection: Inspection) -> None:
+    """Print one line per fact, in two columns."""
     from rich.table import Table
+    from rich.text import Text
+
+    from newkind.cli.messages import result_console
+    from newkind.data import printable
 
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold")
-    table.add_column()
-    rate = f"{seen.n_items / seen.seconds:,.0f} a second" if seen.seconds else ""
-    what = f"feature rows of {seen.n_features} numbers" if seen.n_features is not None else "images"
-    table.add_row("Data", _safe(seen.origin))
-    table.add_row("Read", f"{seen.n_items:,} {what} in {seen.seconds:.1f} s ({rate})")
-    counts = sorted(seen.classes.values())
-    spread = f" ({counts[0]:,} to {counts[-1]:,} each, median {counts[len(counts) // 2]:,})" if counts else ""
-    table.add_row("Labelled", f"{seen.n_labelled:,} in {_count(len(counts), 'known class', 'known classes')}{spread}")
-    table.add_row("Unlabelled", f"{seen.n_unlabelled:,}")
+    table.add_column(overflow="fold")
+    for title, value in _overview(inspection).items():
+        table.add_row(title, Text(printable(value)))
+    result_console().print()
+    result_console().print(table)
+
+
+def _overview(inspection: Inspection) -> dict[str, str]:
+    """Facts about the data, by title."""
+    from newkind.data.image_files import describe_ignored
+    from newkind.data.wording import count
+
+    seen = inspection
+    rows = {"Data": seen.origin}
+    speed = f"read in {seen.seconds:.1f} s, {seen.n_items / max(seen.seconds, 1e-9):,.0f} per second"
+    if seen.n_features is None:
+        rows["Images"] = f"{seen.n_items:,} ({speed})"
+    else:
+        rows["Items"] = f"{count(seen.n_items, 'row')} of {count(seen.n_features, 'feature')}"
+    rows["Labelled"] = f"{seen.n_labelled:,}{_spread(list(seen.classes.values()))}"
+    rows["Unlabelled"] = f"{seen.n_unlabelled:,}"
     if seen.truth_counts is not None:
-        n_new = len(seen.truth_counts) - seen.n_old
-        table.add_row("Truth", f"{seen.n_old:,} old and {n_new:,} new classes (used for scores only)")
+        new_classes = count(len(seen.truth_counts) - seen.n_old, "new class", "new classes")
+        rows["Truth"] = f"{seen.n_old:,} known and {new_classes} (used for evaluation only)"
     if seen.sizes:
-        (a, b), (c, d), (e, f) = seen.sizes.smallest, seen.sizes.median, seen.sizes.largest
-        table.add_row("Sizes", f"{a} x {b} smallest, {c} x {d} median, {e} x {f} largest")
-        table.add_row("Kinds", ", ".join(f"{count:,} {kind}" for kind, count in seen.kinds.items()))
-    console.print()
-    console.print(table)
+        sizes = {"smallest": seen.sizes.smallest, "median": seen.sizes.median, "largest": seen.sizes.largest}
+        rows["Size"] = ", ".join(f"{title} {width} x {height}" for title, (width, height) in sizes.items())
+        rows["Format"] = ", ".join(f"{n:,} {name}" for name, n in seen.formats.items())
+    if seen.ignored:
+        rows["Ignored"] = f"{count(sum(seen.ignored.values()), 'other file')} ({describe_ignored(seen.ignored)})"
+    return rows
 
 
-def _show_classes(console: Console, seen: Inspection, *, show_all: bool) -> None:
+def _spread(counts: list[int]) -> str:
+    """Number of classes, and how many labelled images they have."""
+    from newkind.data.wording import count
+
+    if not counts:
+        return ""
+    ordered = sorted(counts)
+    per_class = f"{ordered[0]:,} per class"
+    if ordered[0] < ordered[-1]:
+        per_class = f"{ordered[0]:,} to {ordered[-1]:,} per class, median {ordered[len(ordered) // 2]:,}"
+    return f" in {count(len(counts), 'known class', 'known classes')} ({per_class})"
+
+
+def _print_classes(inspection: Inspection, *, show_all: bool) -> None:
+    """Print a table of the known classes with bars."""
     from rich.table import Table
+    from rich.text import Text
 
-    if not seen.classes:
+    from newkind.cli.messages import result_console
+    from newkind.data import printable
+
+    if not inspection.classes:
         return
-    rows = sorted(seen.classes.items(), key=lambda row: (-row[1], row[0]))
-    shown = rows
-    if len(rows) > MANY_CLASSES and not show_all:
-        shown = rows[: MANY_CLASSES // 2] + rows[-MANY_CLASSES // 2 :]
-    largest = max(rows[0][1], 1)
+    console = result_console()
+    rows = sorted(inspection.classes.items(), key=lambda row: (-row[1], row[0]))
+    is_short = len(rows) > MANY_CLASSES and not show_all
+    shown = rows[: MANY_CLASSES // 2] + rows[-MANY_CLASSES // 2 :] if is_short else rows
     block, sliver = "█▏" if console.encoding.startswith("utf") else "#|"
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", title_justify="left")
-    table.add_column("Known class", overflow="fold", max_width=48)
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("Known class", overflow="fold", max_width=NAME_WIDTH)
     table.add_column("Labelled", justify="right")
     table.add_column("")
-    for i, (name, count) in enumerate(shown):
-        if len(shown) < len(rows) and i == MANY_CLASSES // 2:
-            table.add_row(f"[dim]... {len(rows) - len(shown):,} more (--all shows them)[/]", "", "")
-        table.add_row(_safe(name), f"{count:,}", f"[blue]{block * round(24 * count / largest) or sliver}[/]")
+    for i, (name, n) in enumerate(shown):
+        if is_short and i == MANY_CLASSES // 2:
+            table.add_row(Text(f"... {len(rows) - len(shown):,} more (--all lists them)", "dim"))
+        bar = block * round(BAR_WIDTH * n / max(rows[0][1], 1)) or sliver
+        table.add_row(Text(printable(name)), f"{n:,}", Text(bar, "blue"))
     console.print()
     console.print(table)
 
 
-def _show_remarks(console: Console, seen: Inspection, *, show_all: bool) -> None:
-    most = None if show_all else N_EXAMPLES
+def _print_remarks(inspection: Inspection, *, show_all: bool) -> None:
+    """Print skipped files, duplicates, similar class names and classes with one image."""
+    from newkind.data import printable
+    from newkind.data.wording import count
 
-    def remark(title: str, lines: list[str]) -> None:
-        if not lines:
-            return
-        console.print(f"\n[bold]{title}[/]")
-        for line in lines[:most]:
-            console.print(f"  {line}")
-        if most is not None and len(lines) > most:
-            console.print(f"  [dim]... {len(lines) - most:,} more (--all or --json shows them)[/]")
-
-    remark(
-        f"Set aside: {_count(len(seen.skipped), 'file')}",
-        [f"{_safe(item.name)}  [dim]{_safe(item.reason)}[/]" for item in seen.skipped],
-    )
-    conflicts = [group for group in seen.duplicates if group.conflict]
-    n_copies = sum(len(group.names) - 1 for group in seen.duplicates)
-    remark(
-        f"The same picture under different labels: {len(conflicts):,}",
-        ["  =  ".join(map(_safe, group.names)) for group in conflicts],
-    )
-    remark(
-        f"Exact duplicates: {_count(n_copies, 'copy', 'copies')} of {_count(len(seen.duplicates), 'picture')}",
-        ["  =  ".join(map(_safe, group.names)) for group in seen.duplicates if not group.conflict],
-    )
-    remark("Class names that are nearly the same", [" / ".join(map(_safe, group)) for group in seen.similar_names])
-    remark("Classes with one labelled image", [_safe(name) for name in seen.single_image_classes])
+    n_most = None if show_all else N_EXAMPLES
+    width = max((len(printable(item.name)) for item in inspection.skipped[:n_most]), default=0)
+    skipped = [f"{printable(item.name):<{min(width, NAME_WIDTH)}}  {item.reason}" for item in inspection.skipped]
+    _print_list(f"Skipped: {len(skipped):,}", skipped, n_most)
+    conflicts = [_joined(group.names) for group in inspection.duplicates if group.conflict]
+    _print_list(f"Identical images with different labels: {count(len(conflicts), 'group')}", conflicts, n_most)
+    copies = [group for group in inspection.duplicates if not group.conflict]
+    n_copies = sum(len(group.names) - 1 for group in copies)
+    title = f"Duplicates: {count(n_copies, 'copy', 'copies')} of {count(len(copies), 'image')}"
+    _print_list(title, [_joined(group.names) for group in copies], n_most)
+    _print_list("Similar class names", [" / ".join(group) for group in inspection.similar_names], n_most)
+    _print_list("Classes with one labelled image", list(inspection.single_image_classes), n_most)
 
 
-def _count(n: int, one: str, many: str = "") -> str:
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
+def _joined(names: Sequence[str]) -> str:
+    return "  =  ".join(names)
 
 
-def _safe(text: str) -> str:
-    """Printable, and never read as markup."""
-    from rich.markup import escape
+def _print_list(title: str, lines: list[str], n_most: int | None) -> None:
+    """Print a title and the first lines; nothing if there are no lines."""
+    from newkind.cli.messages import print_line
+    from newkind.data import printable
 
-    from newkind.data.names import printable
+    if not lines:
+        return
+    print_line(f"\n{title}", style="bold")
+    for line in lines[:n_most]:
+        print_line(f"  {printable(line)}")
+    if n_most is not None and len(lines) > n_most:
+        print_line(f"  ... {len(lines) - n_most:,} more (--all lists them)", style="dim")
 
-    return escape(printable(text))
+
+def _print_verdict(inspection: Inspection, data: str, *, name: str) -> None:
+    """Print notes, whether the data can be used, and the next command; `name` is that of a benchmark, or empty."""
+    import os
+    from pathlib import Path
+
+    from newkind.cli.messages import next_command, print_line
+    from newkind.data import printable
+    from newkind.data.benchmarks import recognise
+    from newkind.data.wording import shell_quoted
+
+    print_line()
+    for note in inspection.notes:
+        print_line(f"Note: {printable(note)}", style="yellow")
+    for obstacle in inspection.obstacles:
+        print_line(f"Not ready for discovery: {printable(str(obstacle))}", style="bold yellow")
+    layout = recognise(data) if os.path.isdir(os.path.expanduser(data)) else None
+    if layout:
+        print_line(f"The folder has the layout of the benchmark {layout}. To use its published split:")
+        next_command(f"newkind inspect {shell_quoted(f'{layout}:{data}')}")
+    elif not inspection.obstacles:
+        print_line("Ready for discovery.", style="bold green")
+        path = Path(os.path.abspath(os.path.expanduser(data)))
+        name = name or (path.parent.name if path.stem == "metadata" else path.stem) or "data"
+        run = f"{name}-run"
+        if Path.cwd().is_relative_to(path):  # a run inside the data folder would become a class of it
+            run = os.path.relpath(path.parent / run)
+        next_command(f"newkind discover {shell_quoted(data)} --out {shell_quoted(run)}")
