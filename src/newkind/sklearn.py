@@ -18,10 +18,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from newkind.api import Discovery, discover, load
 from newkind.clustering.semi_supervised_kmeans import SemiSupervisedKMeans
 from newkind.config import DEFAULT_BACKBONE, default_epochs
+from newkind.data import Catalog, Collection, encode_labels
 from newkind.data.arrays import from_arrays, from_features
-from newkind.data.catalog import Catalog, Collection
 from newkind.data.items import FileImages
-from newkind.data.labels import encode_labels
 from newkind.data.names import Names
 from newkind.errors import DataError, RunError
 from newkind.methods.registry import find_method

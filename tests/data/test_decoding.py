@@ -120,6 +120,12 @@ def test_bad_files_are_refused_by_name(content: bytes, code: str) -> None:
     assert caught.value.facts["reason"]
 
 
+def test_an_unsupported_format_is_named() -> None:
+    with raises(BrokenImage, "unsupported-format") as caught:
+        decode(b"x", name="IMG_1.HEIC")
+    assert "HEIC" in caught.value.facts["reason"]
+
+
 def test_exif_that_cannot_be_written_back_is_broken(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x0112], exif[0x0106] = 6, 2

@@ -8,21 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from newkind.data.items import ArrayImages, DatasetImages, Features, FileImages, Images
+from newkind.data.items import Features, Images
 from newkind.errors import DataError
 
-__all__ = [
-    "ArrayImages",
-    "Catalog",
-    "Collection",
-    "DatasetImages",
-    "Features",
-    "FileImages",
-    "Images",
-    "Skipped",
-    "Truth",
-    "find_obstacles",
-]
+__all__ = ["Catalog", "Collection", "Skipped", "Truth", "find_obstacles"]
 
 UNLABELLED = -1
 

@@ -7,8 +7,10 @@ image that would fill the memory is refused by the size in its header, before an
 from __future__ import annotations
 
 import io
+import os
 import struct
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -26,9 +28,27 @@ __all__ = [
     "decode",
     "open_checked",
     "to_rgb",
+    "unsupported_format",
 ]
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif"})
+UNSUPPORTED_FORMATS: Mapping[str, str] = {
+    suffix: title
+    for title, suffixes in {
+        "HEIC": ".heic .heif .hif",
+        "AVIF": ".avif",
+        "JPEG XL": ".jxl",
+        "JPEG 2000": ".jp2 .j2k .jpf .jpx",
+        "camera RAW": ".3fr .arw .cr2 .cr3 .dng .nef .nrw .orf .pef .raf .raw .rw2 .srw",
+        "Photoshop": ".psd",
+        "SVG": ".svg",
+        "Netpbm": ".pbm .pgm .pnm .ppm",
+        "DICOM": ".dcm",
+        "OpenEXR": ".exr",
+    }.items()
+    for suffix in suffixes.split()
+}
+"""Image formats that cannot be read, by suffix."""
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "DIB", "TIFF", "GIF")
 PILLOW_ERRORS = (
     ArithmeticError,
@@ -58,11 +78,19 @@ def broken_image(name: str, reason: str, *, code: str = "broken-image") -> Broke
     return BrokenImage(f"{name}: {reason}.", code=code, name=name, reason=reason)
 
 
+def unsupported_format(name: str) -> str:
+    """Reason to skip an image file whose format cannot be read, by its suffix; empty for other files."""
+    title = UNSUPPORTED_FORMATS.get(os.path.splitext(name)[1].lower())
+    return f"{title} is not supported; convert it to JPEG or PNG" if title else ""
+
+
 def open_checked(content: bytes, *, name: str) -> Image.Image:
     """Open an image: read its header and check its size, without decoding the pixels. Raises BrokenImage."""
     try:
         image = Image.open(io.BytesIO(content), formats=FORMATS)
     except UnidentifiedImageError:
+        if reason := unsupported_format(name):
+            raise broken_image(name, reason, code="unsupported-format") from None
         raise broken_image(name, "not an image, or an unsupported format", code="not-an-image") from None
     except PILLOW_ERRORS as error:
         raise broken_image(name, f"cannot be opened ({error})") from None

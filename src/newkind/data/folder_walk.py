@@ -4,41 +4,18 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from newkind.data.catalog import Skipped
-from newkind.data.decoding import IMAGE_SUFFIXES
+from newkind.data.decoding import IMAGE_SUFFIXES, unsupported_format
 from newkind.data.names import printable
 from newkind.errors import DataError
 
-__all__ = ["FolderWalk", "unsupported_format"]
+__all__ = ["FolderWalk"]
 
 SYSTEM_FILES = frozenset({"thumbs.db", "desktop.ini", "icon\r"})
-UNSUPPORTED_FORMATS: Mapping[str, str] = {
-    suffix: title
-    for title, suffixes in {
-        "HEIC": ".heic .heif .hif",
-        "AVIF": ".avif",
-        "JPEG XL": ".jxl",
-        "JPEG 2000": ".jp2 .j2k .jpf .jpx",
-        "camera RAW": ".3fr .arw .cr2 .cr3 .dng .nef .nrw .orf .pef .raf .raw .rw2 .srw",
-        "Photoshop": ".psd",
-        "SVG": ".svg",
-        "Netpbm": ".pbm .pgm .pnm .ppm",
-        "DICOM": ".dcm",
-        "OpenEXR": ".exr",
-    }.items()
-    for suffix in suffixes.split()
-}
-"""Image formats that cannot be read, by suffix."""
-
-
-def unsupported_format(name: str) -> str:
-    """Reason to skip an image file whose format cannot be read, by its suffix; empty for other files."""
-    title = UNSUPPORTED_FORMATS.get(os.path.splitext(name)[1].lower())
-    return f"{title} is not supported; convert it to JPEG or PNG" if title else ""
 
 
 class FolderWalk:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from newkind.data.catalog import Skipped
-from newkind.data.folder_walk import FolderWalk, unsupported_format
+from newkind.data.decoding import unsupported_format
+from newkind.data.folder_walk import FolderWalk
 from newkind.data.names import printable
 from newkind.data.wording import count
 from newkind.errors import DataError

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from newkind.data.catalog import Catalog, Collection, Skipped
-from newkind.data.folder_walk import unsupported_format
+from newkind.data.decoding import unsupported_format
 from newkind.data.items import FileImages
 from newkind.data.labels import encode_labels, encode_truth
 from newkind.data.names import Names, printable

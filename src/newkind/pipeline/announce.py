@@ -14,7 +14,7 @@ from newkind.backbone.decoded_views import log_skipped
 from newkind.backbone.tokens import Tokens
 from newkind.backbone.vit import seconds_per_view
 from newkind.config import DiscoverConfig
-from newkind.data.catalog import Collection
+from newkind.data import Collection
 from newkind.data.names import printable
 from newkind.data.sampling import steps_per_epoch
 from newkind.methods.method import Batch

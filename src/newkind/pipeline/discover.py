@@ -15,7 +15,7 @@ import numpy as np
 from newkind import distributed
 from newkind.backbone.sources import announce_cache
 from newkind.config import DiscoverConfig, to_json
-from newkind.data.catalog import Collection
+from newkind.data import Collection
 from newkind.data.items import FileImages
 from newkind.evaluation import Accuracy, accuracy
 from newkind.pipeline.announce import announce_data, announce_training

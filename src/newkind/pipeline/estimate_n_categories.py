@@ -13,7 +13,7 @@ from torch import Tensor
 from newkind.backbone.loader import load_backbone
 from newkind.backbone.sources import open_source
 from newkind.config import BackboneConfig
-from newkind.data.catalog import Collection
+from newkind.data import Collection
 from newkind.data.items import Features
 from newkind.progress import progress_bar
 

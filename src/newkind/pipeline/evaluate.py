@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from newkind.data.truth_table import read_truth
+from newkind.data import read_truth
 from newkind.errors import DataError
 from newkind.evaluation import Evaluation, evaluate
 from newkind.runs.assignments import read_assignments, read_categories

@@ -11,7 +11,7 @@ import torch
 
 from newkind.backbone.loader import Backbone
 from newkind.backbone.sources import OnlineTokens, ReadyFeatures, TokenSource
-from newkind.data.catalog import Skipped
+from newkind.data import Skipped
 from newkind.data.image_files import find_images
 from newkind.data.items import Features, FileImages, Images
 from newkind.data.names import Names

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from newkind import distributed
 from newkind.config import DiscoverConfig
-from newkind.data.catalog import Collection
+from newkind.data import Collection
 from newkind.evaluation import Accuracy, Evaluation, evaluate
 from newkind.pipeline.setup import Setup
 from newkind.runs.assignments import (

@@ -14,7 +14,7 @@ from newkind.backbone.loader import Backbone, choose_device, load_backbone
 from newkind.backbone.sources import open_source
 from newkind.backbone.vit import TunedBlocks
 from newkind.config import DiscoverConfig
-from newkind.data.catalog import Collection, find_obstacles
+from newkind.data import Collection, find_obstacles
 from newkind.data.items import Features
 from newkind.errors import ConfigError, DataError
 from newkind.methods.registry import build_method, find_method
