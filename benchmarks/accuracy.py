@@ -1,6 +1,6 @@
-"""Seconds for the accuracy of a million samples of a thousand classes, beside the published code's way.
+"""Seconds for the accuracy of a million samples of a thousand classes, compared with the published code.
 
-The published code adds the samples to the matrix one by one in a Python loop; the matching is the same.
+The published code adds the samples to the confusion matrix one by one in a Python loop; the matching is the same.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def plain(y_true: NDArray[Any], y_pred: NDArray[Any], is_old: NDArray[np.bool_])
 
 
 def timed(score: Callable[[], Scores], repeats: int) -> tuple[float, Scores]:
-    """The median of the seconds, and the scores."""
+    """Median of the seconds, and the scores."""
     seconds = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -56,7 +56,7 @@ def timed(score: Callable[[], Scores], repeats: int) -> tuple[float, Scores]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one repeat of the plain version instead of three")
+    parser.add_argument("--quick", action="store_true", help="Run the plain version once instead of three times.")
     repeats = 1 if parser.parse_args().quick else 3
     rng = np.random.default_rng(0)
     print(f"{N_SAMPLES:,} samples, {N_CLASSES:,} classes\n")
@@ -74,7 +74,7 @@ def main() -> None:
             raise SystemExit(f"{name}: ours gives {result}, the plain version {expected}.")
         print(f"{name:<12}{result[0]:>9.4f}{seconds:>10.4f}{plain_seconds:>10.3f}{plain_seconds / seconds:>7.0f}x")
         slowest, ratio = max(slowest, seconds), min(ratio, plain_seconds / seconds)
-    print("\nThe value is the slowest of ours, the ratio the smallest.")
+    print("\nvalue: the slowest of ours; ratio: the smallest")
     line = {"name": "accuracy", "value": round(slowest, 4), "bar": BAR, "ok": slowest < BAR, "unit": "s"}
     print(json.dumps({**line, "ratio": round(ratio, 1)}))
 

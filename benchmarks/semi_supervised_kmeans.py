@@ -1,7 +1,7 @@
-"""Semi-supervised k-means against the published algorithm, written out plainly: every difference of a sample and a centre.
+"""Time of semi-supervised k-means against a plain version of the published algorithm.
 
-The published code forms the tensor of all differences (N, K, d), and k-means++ computes the distances to all centres anew
-for each one that it draws. Here it does so 1,000 samples at a time, since 10,000 at once take 6 GB.
+The published code forms the tensor of all differences (N, K, d), and k-means++ computes the distances to all centres again for
+each centre that it draws. Here it does so 1,000 samples at a time, because 10,000 at once take 6 GB.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from measure import best_seconds
 from newkind.backbone.allocator import keep_large_blocks
-from newkind.clustering.kmeans import k_means
+from newkind.clustering import k_means
 
 BAR, MAX_ITER, TOLERANCE = 20.0, 20, 1e-4
 
@@ -23,7 +23,7 @@ BAR, MAX_ITER, TOLERANCE = 20.0, 20, 1e-4
 def features(n: int, dim: int, n_classes: int) -> tuple[Tensor, Tensor]:
     """Unit vectors (n, dim) of classes that overlap, and labels (n,) of half of the samples of the first half of them."""
     g = torch.Generator().manual_seed(0)
-    scale = torch.arange(1, dim + 1) ** -0.35  # a spectrum that falls off, as that of image features does
+    scale = torch.arange(1, dim + 1) ** -0.35  # a decaying spectrum, like that of image features
     truth = torch.randint(n_classes, (n,), generator=g)
     x = (torch.randn(n_classes, dim, generator=g) * scale)[truth] + torch.randn(n, dim, generator=g) * scale
     is_labelled = (truth < n_classes // 2) & (torch.rand(n, generator=g) < 0.5)
@@ -31,13 +31,13 @@ def features(n: int, dim: int, n_classes: int) -> tuple[Tensor, Tensor]:
 
 
 def distances(x: Tensor, centers: Tensor) -> Tensor:
-    """(N, K), by way of all differences."""
+    """Squared distances (N, K) from all differences."""
     parts = torch.split(x, 1000)
     return torch.cat([((part[:, None] - centers[None]) ** 2).sum(dim=2) for part in parts])
 
 
 def plain_seeds(x: Tensor, labels: Tensor, n_clusters: int, generator: torch.Generator) -> Tensor:
-    """Means of the labelled classes, then k-means++ over the unlabelled samples. (K, d)"""
+    """Centres (K, d): means of the labelled classes, then k-means++ over the unlabelled samples."""
     n_known = int(labels.max()) + 1
     centers = torch.stack([x[labels == k].mean(dim=0) for k in range(n_known)])
     free = x[labels < 0]
@@ -63,10 +63,10 @@ def plain_lloyd(x: Tensor, labels: Tensor, centers: Tensor) -> tuple[float, Tens
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="2,000 samples, 60 clusters")
+    parser.add_argument("--quick", action="store_true", help="Use 2,000 samples and 60 clusters.")
     quick = parser.parse_args().quick
     n, dim, n_clusters, n_init = (2000, 384, 60, 1) if quick else (10_000, 384, 200, 1)
-    keep_large_blocks()  # which the plain version needs far more than ours
+    keep_large_blocks()  # the plain version needs it far more than ours
     x, labels = features(n, dim, n_clusters)
     print(f"{n:,} samples of {dim} features, {n_clusters} clusters, {int((labels >= 0).sum()):,} samples labelled")
     print(f"{n_init} start of {MAX_ITER} iterations at most, {torch.get_num_threads()} threads\n")
