@@ -9,7 +9,7 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize("name", ["categories.md", "evaluation.md"])
+@pytest.mark.parametrize("name", ["categories.md", "data.md", "evaluation.md"])
 def test_examples(name: str) -> None:
     blocks = re.findall(r"```pycon\n(.*?)```", (DOCS / name).read_text(), flags=re.DOTALL)
     assert blocks
