@@ -1,4 +1,4 @@
-"""Timing that several benchmarks share."""
+"""Timing functions of several benchmarks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["best_seconds", "peak_flops"]
 
 
 def best_seconds(function: Callable[[], object], repeats: int, *, warm_up: bool = True) -> float:
-    """The fastest of `repeats` calls: what the machine can do when nothing disturbs it."""
+    """Seconds of the fastest of `repeats` calls, which other work on the machine disturbs least."""
     if warm_up:
         function()
     seconds = []
@@ -23,7 +23,7 @@ def best_seconds(function: Callable[[], object], repeats: int, *, warm_up: bool 
 
 
 def peak_flops(repeats: int = 5, size: int = 4096) -> float:
-    """FLOP/s of a large fp32 matrix product: the machine's own peak."""
+    """FLOP/s of a large fp32 matrix product, the machine's peak."""
     a, b = torch.randn(size, size), torch.randn(size, size)
     out = torch.empty(size, size)
     return 2 * size**3 / best_seconds(lambda: torch.mm(a, b, out=out), repeats)

@@ -1,4 +1,4 @@
-"""Resident memory of the cache builder and of the trainer, at two sizes: it must not grow with the number of images."""
+"""Peak resident memory of the cache builder and the trainer for two numbers of images: it must not grow with them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ V = 2
 
 
 def peak_gigabytes() -> float:
+    """Peak resident memory of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 def build(n_images: int) -> None:
-    """Caches `n_images` made-up photographs with ViT-S/14 (random weights)."""
+    """Build the token cache of `n_images` random images with ViT-S/14 (random weights)."""
     from PIL import Image
 
-    from newkind.backbone.loader import prepare_cache, prepare_trunk
+    from newkind.backbone.loader import load_backbone
+    from newkind.backbone.sources import open_source
     from newkind.config import BackboneConfig
     from newkind.data import read_folder
 
@@ -36,38 +38,38 @@ def build(n_images: int) -> None:
             pixels = Image.fromarray(rng.integers(0, 255, (12, 16, 3), dtype=np.uint8)).resize((640, 480))
             pixels.save(Path(folder) / "photos" / "a" / f"{i}.jpg")
         config = BackboneConfig(random_weights=True, views=V, device="cpu")
-        prepared = prepare_trunk(config)
-        prepare_cache(read_folder(Path(folder) / "photos"), config, prepared, root=Path(folder) / "cache")
+        os.environ["NEWKIND_CACHE"] = str(Path(folder) / "cache")
+        open_source(read_folder(Path(folder) / "photos"), config, load_backbone(config))
     print(peak_gigabytes())
 
 
 def train(n_images: int) -> None:
-    """An epoch of SimGCD on a store of `n_images` made-up records of ViT-S/14."""
+    """Train SimGCD for one epoch on a store of `n_images` random records of ViT-S/14."""
     from newkind.backbone.vit import build_vit, split
     from newkind.config import TrainingConfig
-    from newkind.training.trainer import train as run
+    from newkind.training.data import TrainingData
+    from newkind.training.trainer import Trainer
     from training_epoch import fill_store, network_of
 
     trunk, tuned = split(build_vit("vit_small_patch14_dinov2.lvd142m", image_size=224))
     network, _ = network_of(tuned)
     with tempfile.TemporaryDirectory() as folder:
         cache = fill_store(Path(folder) / "store", trunk.n_tokens, trunk.dim, n_images)
-        labels = np.arange(n_images) % 40 - 20
-        run(
+        labels = np.maximum(np.arange(n_images) % 40 - 20, -1)
+        trainer = Trainer(
             network,
-            cache,
-            np.maximum(labels, -1),
+            TrainingData(cache, np.arange(n_images), labels, n_known=20),
             TrainingConfig(epochs=1),
-            images=np.arange(n_images),
             device=torch.device("cpu"),
             checkpoint=Path(folder) / "checkpoint.safetensors",
             fingerprint="",
-            after_epoch=lambda _: None,
         )
+        trainer.train(lambda _: None)
     print(peak_gigabytes())
 
 
 def measure(kind: str, n: int) -> float:
+    """Peak resident memory in GB of a new process that builds or trains with n images."""
     command = [sys.executable, __file__, "--child", kind, str(n)]
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, env=os.environ, cwd=Path(__file__).parent
@@ -87,7 +89,7 @@ def main() -> None:
         "build": (16, 48) if arguments.quick else (100, 500),
         "train": (256, 512) if arguments.quick else (512, 3000),
     }
-    print(f"{'':24}{'images':>8}{'GB resident at most':>22}")
+    print(f"{'':24}{'images':>8}{'peak GB resident':>22}")
     peaks = {}
     for kind, title in (("build", "building the cache"), ("train", "training from it")):
         for n in sizes[kind]:

@@ -1,6 +1,6 @@
-"""What half precision and int8 tokens cost: the class feature from stored tokens against the one from fp32 tokens.
+"""Error of tokens in half precision and int8: class features from stored tokens, compared with those from fp32 tokens.
 
-Real DINOv2 ViT-S/14 weights, 64 crops of each of the two photographs that scikit-learn brings along.
+DINOv2 ViT-S/14 with its weights, 63 crops of each of the two photographs in scikit-learn.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import torch
 from sklearn.datasets import load_sample_images
 from torch import Tensor
 
-from newkind.backbone.token_store import RecordLayout
+from newkind.backbone.record_layout import RecordLayout
 from newkind.backbone.tokens import Tokens
 from newkind.backbone.vit import split
-from newkind.backbone.weights import load_backbone
+from newkind.backbone.weights import load_vit
 from newkind.data.views import IMAGENET_MEAN, IMAGENET_STD
 
 
 def crops(n: int) -> Tensor:
-    """(2 n, 3, 224, 224), normalised."""
+    """Normalised random crops (2 n, 3, 224, 224)."""
     generator = torch.Generator().manual_seed(0)
     views = []
     for photograph in load_sample_images().images:
@@ -37,8 +37,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     n = 6 if parser.parse_args().quick else 63
-    backbone = load_backbone("vit_small_patch14_dinov2.lvd142m", image_size=224)
-    trunk, tuned = split(backbone.model)
+    loaded = load_vit("vit_small_patch14_dinov2.lvd142m", image_size=224)
+    trunk, tuned = split(loaded.model)
     tokens = trunk(crops(n))
     with torch.no_grad():
         exact = tuned(tokens)
@@ -55,7 +55,7 @@ def main() -> None:
         cosines[dtype] = float(torch.nn.functional.cosine_similarity(feature, exact).min())
         size = layout.record_bytes / 3 / 1e3
         print(
-            f"{dtype:8} {size:6.0f} KB a view   relative error {errors[dtype]:.1e}   smallest cosine {cosines[dtype]:.6f}"
+            f"{dtype:8} {size:6.0f} KB per view   relative error {errors[dtype]:.1e}   smallest cosine {cosines[dtype]:.6f}"
         )
     value = round(errors["float16"], 6)
     print(

@@ -1,9 +1,8 @@
-"""A training epoch on cached tokens against the same epoch with the plain trunk and the full last block.
+"""Training epoch on cached tokens, compared with the same epoch with the plain trunk and the full last block.
 
-Both train the projector and the prototypes with all of SimGCD's losses, 128 images x 2 views a step. Ours reads its
-tokens from a real store on disk, written beforehand with random contents. The plain version gets its images ready in
-memory: decoding, which it would have to do for every view, is not counted against it. Its epochs are extrapolated
-from one step; ours from several.
+Both train the projector and the prototypes with all losses of SimGCD, 128 images x 2 views per step. Ours reads tokens
+from a store on disk that was filled with random numbers. The plain version has its images decoded in memory, so the
+decoding that it would need for every view is not counted. Its epochs are extrapolated from one step, ours from several.
 """
 
 from __future__ import annotations
@@ -21,8 +20,9 @@ from torch import nn
 
 from measure import best_seconds
 from newkind.backbone.allocator import keep_large_blocks
+from newkind.backbone.record_layout import RecordLayout
 from newkind.backbone.token_cache import TokenCache
-from newkind.backbone.token_store import RecordLayout, TokenStore
+from newkind.backbone.token_store import TokenStore
 from newkind.backbone.tokens import Tokens
 from newkind.backbone.vit import TunedBlocks, build_vit, split
 from newkind.methods.method import Batch
@@ -35,18 +35,20 @@ B, V, EPOCHS, K = 128, 8, 200, 200
 
 
 def batch() -> Batch:
+    """A batch of B images, half of them labelled."""
     return Batch(labels=torch.arange(B) % 40 - 20, n_views=2, epoch=0, n_epochs=EPOCHS)
 
 
 def network_of(tuned: TunedBlocks) -> tuple[Network, torch.optim.SGD]:
-    network = Network(tuned, SimGCD(tuned.dim, simgcd_recipe("release", n_categories=K)))
+    """SimGCD on tuned blocks, and its optimiser."""
+    network = Network(tuned, SimGCD(tuned.dim, K, simgcd_recipe("release")))
     return network, build_sgd([(network, 1.0)], learning_rate=1e-4, momentum=0.9, weight_decay=5e-5)
 
 
 def plain_step(model: Any) -> float:
-    """Seconds of a step as it is usually written: all frozen blocks, the last block on every token, the losses."""
+    """Seconds of the usual step: all frozen blocks, the last block on every token, the losses."""
     blocks = list(model.blocks)
-    head = SimGCD(model.embed_dim, simgcd_recipe("release", n_categories=K))
+    head = SimGCD(model.embed_dim, K, simgcd_recipe("release"))
     optimizer = build_sgd([(blocks[-1], 1.0), (head, 1.0)], learning_rate=1e-4, momentum=0.9, weight_decay=5e-5)
     images = torch.randn(2 * B, 3, 224, 224)
 
@@ -64,7 +66,7 @@ def plain_step(model: Any) -> float:
 
 
 def fill_store(folder: Path, n_tokens: int, dim: int, n_images: int) -> TokenCache:
-    """Records with random contents; what is in them does not change what reading them takes."""
+    """Store of random records; the time to read them does not depend on their content."""
     layout = RecordLayout(n_views=V, n_tokens=n_tokens, dim=dim)
     store = TokenStore(folder, layout, about={})
     x = torch.randn(V + 1, n_tokens, dim)
@@ -75,7 +77,7 @@ def fill_store(folder: Path, n_tokens: int, dim: int, n_images: int) -> TokenCac
 
 
 def cached_steps(cache: TokenCache, network: Network, optimizer: torch.optim.SGD, steps: int) -> tuple[float, float]:
-    """Seconds a step with reading ahead, and seconds that reading a batch takes by itself."""
+    """Seconds per step with reading ahead, and seconds to read a batch without computation."""
     rng = np.random.default_rng(0)
     drawn = [rng.integers(0, len(cache.slots), B) for _ in range(steps + 1)]
     start = 0.0
@@ -95,9 +97,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
-    keep_large_blocks()  # as the engine does
+    keep_large_blocks()  # as the trainer does
     print(
-        f"a step: {B} images x 2 views, fp32, {torch.get_num_threads()} threads; {EPOCHS} epochs, V = {V}, per image:"
+        f"step: {B} images x 2 views, fp32, {torch.get_num_threads()} threads; {EPOCHS} epochs with V = {V}, per image:"
     )
     print(
         f"{'':10}{'plain step':>12}{'our step':>10}{'(reading)':>11}{'epoch':>8}{'build/view':>12}{f'{EPOCHS} epochs':>12}"
@@ -123,7 +125,7 @@ def main() -> None:
             f"{title:10}{plain:>10.1f} s{1000 * step:>7.0f} ms{1000 * reading:>8.0f} ms{epoch:>7.0f}x{1000 * view:>9.0f} ms{whole:>11.0f}x"
         )
     print(
-        "Bars: an epoch 60x (S) and 100x (B); 200 epochs with building the cache 30x. Plain epochs are extrapolated from one step."
+        "Bars: epoch 60x (S) and 100x (B); 200 epochs including the cache build 30x. Plain epochs are extrapolated from one step."
     )
     value = min(value for key, value in results.items() if "with cache" in key)
     print(

@@ -1,4 +1,4 @@
-"""The frozen trunk while caching: its FLOP/s against the machine's own peak, a large fp32 matrix product in the same run."""
+"""FLOP/s of the frozen trunk while caching, compared with the machine's peak (a large fp32 matrix product in the same run)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import json
 import torch
 
 from measure import best_seconds, peak_flops
-from newkind.backbone.token_cache import GROUP
+from newkind.backbone.cache_builder import GROUP
 from newkind.backbone.vit import Trunk, build_vit, split
 
 MODELS = {"ViT-S/14": "vit_small_patch14_dinov2.lvd142m", "ViT-B/16": "vit_base_patch16_224.dino"}
 
 
 def flops_per_view(trunk: Trunk, patch: int) -> float:
-    """Of the matrix products: patch embedding, and for each block qkv, scores, context, projection, MLP."""
+    """FLOPs of the matrix products: patch embedding, and per block qkv, scores, context, projection and MLP."""
     n, d, depth = trunk.n_tokens, trunk.dim, len(trunk.model.blocks)
     block = 12 * n * d * d + 2 * n * n * d
     return 2.0 * (n * d * 3 * patch * patch + depth * block)
