@@ -1,7 +1,7 @@
-"""A million entries: how long a table and a folder take to become a catalog, and how much memory it takes.
+"""Time and memory of reading a table and a folder with a million images into a catalog.
 
-The files are real (empty) files in a temporary folder. The plain version keeps a list of (Path, label) pairs and
-asks the file system for each file, as dataset classes usually do.
+The files are empty files in a temporary folder. The plain version keeps a list of (Path, label) pairs and asks the file
+system for each file, as dataset classes usually do.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ N_CLASSES = 1000
 
 
 def make_files(root: Path, n: int) -> None:
-    """`n` empty files in N_CLASSES folders and a metadata.csv in which every other one is labelled."""
+    """Write `n` empty files in N_CLASSES folders, and a metadata.csv in which every second one is labelled."""
     per_class = n // N_CLASSES
     with open(root / "metadata.csv", "w") as table:
         table.write("file_name,label\n")
@@ -33,18 +33,21 @@ def make_files(root: Path, n: int) -> None:
 
 
 def load_table(root: Path) -> object:
-    from newkind.data.tables import read_table
+    """Catalog from metadata.csv."""
+    from newkind.data import read_table
 
     return read_table(root / "metadata.csv")
 
 
 def load_folder(root: Path) -> object:
+    """Catalog from the folders."""
     from newkind.data import read_folder
 
     return read_folder(root)
 
 
 def load_plain(root: Path) -> object:
+    """List of existing paths and labels from metadata.csv."""
     import csv
 
     with open(root / "metadata.csv", newline="") as table:
@@ -56,7 +59,7 @@ LOADERS = {"table": load_table, "folder": load_folder, "plain": load_plain}
 
 
 def measure(kind: str, root: Path) -> dict[str, float]:
-    """Seconds, and megabytes of resident memory that the loaded catalog adds, in a process of its own."""
+    """Seconds, and megabytes of resident memory that the loaded catalog adds, in a separate process."""
     done = subprocess.run(
         [sys.executable, __file__, "--child", kind, str(root)], capture_output=True, text=True, check=True
     )
@@ -65,8 +68,8 @@ def measure(kind: str, root: Path) -> dict[str, float]:
 
 
 def child(kind: str, root: Path) -> None:
-    import newkind.data
-    import newkind.data.tables  # noqa: F401  imports are not what is measured
+    """Load, and print seconds and megabytes as JSON."""
+    import newkind.data  # noqa: F401 - imports are not measured
 
     process = psutil.Process()
     before, start = process.memory_info().rss, time.perf_counter()
