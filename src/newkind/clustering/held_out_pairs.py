@@ -74,12 +74,36 @@ class HeldOutPairs:
     n_cross: NDArray[np.float64]
 
     def rates(self, times: NDArray[np.int64] | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """TPR and FPR at each level, (J,) each; times (L,): how often each class counts, default once."""
+        """Compute how often pairs of one class and of different classes are in one cluster.
+
+        Parameters
+        ----------
+        times : ndarray of int, shape (L,), optional
+            How often each class counts. Default: once.
+
+        Returns
+        -------
+        tpr : ndarray of shape (J,)
+            Rate of pairs of one class.
+        fpr : ndarray of shape (J,)
+            Rate of pairs of different classes.
+        """
         w = np.ones(len(self.n_same)) if times is None else times.astype(np.float64)
         return w @ self.same / float(w @ self.n_same + 1e-12), w @ self.cross / float(w @ self.n_cross + 1e-12)
 
     def f1(self, times: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
-        """F1 (J,) of finding the pairs that belong together, scaled so that chance is 0 and perfect is 1."""
+        """Compute the F1 of finding the pairs that belong together.
+
+        Parameters
+        ----------
+        times : ndarray of int, shape (L,), optional
+            How often each class counts. Default: once.
+
+        Returns
+        -------
+        ndarray of shape (J,)
+            F1 at each level, scaled so that chance is 0 and perfect is 1.
+        """
         tpr, fpr = self.rates(times)
         right = tpr * self.together
         precision = right / np.maximum(right + fpr * (1 - self.together), 1e-12)
@@ -88,10 +112,22 @@ class HeldOutPairs:
         return above
 
     def best_level(self, times: NDArray[np.int64] | None = None) -> tuple[float, float]:
-        """K at which both kinds of error are equally frequent, or the largest K on the F1 plateau if that is more; and F1.
+        """Find K at which both kinds of error are equally frequent, or the largest K on the F1 plateau if that is more.
 
         Where classes are far apart, many K make no error that known classes could show: merged new classes stay unnoticed,
         while splits show in every class. There F1 stays at its best up to the right K and falls beyond it.
+
+        Parameters
+        ----------
+        times : ndarray of int, shape (L,), optional
+            How often each class counts. Default: once.
+
+        Returns
+        -------
+        k : float
+            Number of clusters, interpolated between levels.
+        f1 : float
+            F1 at that number.
         """
         tpr, fpr = self.rates(times)
         excess = _smooth(fpr * (1 - self.together) - (1 - tpr) * self.together)  # (J,), above 0 where K is too small
@@ -121,10 +157,27 @@ def count_held_out_pairs(
     *,
     shrinkage: float,
 ) -> HeldOutPairs:
-    """Count pairs at each level (J,) with the known classes of each fold held out in turn.
+    """Count pairs in the clusters of Ward's tree, with the known classes of each fold held out in turn.
 
-    x (n, d): features of unit length; y (n,): labels, -1 for unlabelled; fold_of (L,): the fold of each known class;
-    shrinkage: of the covariance within classes, 1 for no whitening.
+    Parameters
+    ----------
+    x : ndarray of float32, shape (n, d)
+        Features of unit length.
+    y : ndarray of int64, shape (n,)
+        Class of each sample, or -1 for unlabelled.
+    micro : MicroClusters
+        Small clusters of the samples, the leaves of the tree.
+    levels : ndarray of int64, shape (J,)
+        Numbers of clusters, in descending order.
+    fold_of : ndarray of int64, shape (L,)
+        Fold of each known class.
+    shrinkage : float
+        Shrinkage of the covariance within classes; 1 for no whitening.
+
+    Returns
+    -------
+    HeldOutPairs
+        The counts.
     """
     n, n_known, n_levels = len(x), len(fold_of), len(levels)
     given = np.flatnonzero(y >= 0)

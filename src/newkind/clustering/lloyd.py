@@ -41,7 +41,17 @@ class Sums:
         return Sums(self.features.clone(), self.counts.clone())
 
     def add(self, x: Tensor, labels: Tensor, *, sign: int = 1) -> None:
-        """Add rows x (b, d) to their clusters (b,), or remove them with sign -1."""
+        """Add rows to their clusters in place, or remove them.
+
+        Parameters
+        ----------
+        x : tensor of shape (b, d)
+            Rows.
+        labels : tensor of int64, shape (b,)
+            Their clusters.
+        sign : {1, -1}, default=1
+            1 to add, -1 to remove.
+        """
         n_clusters = len(self.counts)
         if x.device.type == "cpu":
             part = torch.zeros(n_clusters, x.shape[1]).index_add_(0, labels, x)
@@ -67,7 +77,20 @@ class Nearest:
     scores: Tensor
 
     def distances(self, rows: Rows, centers: Tensor) -> Tensor:
-        """Squared distances (n,); 0 where they are only rounding error."""
+        """Compute the squared distances to the nearest centres.
+
+        Parameters
+        ----------
+        rows : Rows
+            The n rows.
+        centers : tensor of shape (K, d)
+            The centres, shifted as the rows are.
+
+        Returns
+        -------
+        tensor of shape (n,)
+            Squared distances; 0 where they are only rounding error.
+        """
         noise = ROUNDING * (rows.squares + centers.square().sum(dim=1)[self.labels])
         distance = rows.squares + self.scores
         return distance.masked_fill_(distance < noise, 0)
@@ -93,7 +116,22 @@ class Solution:
 
 
 def sums_of(rows: Rows, labels: Tensor, n_clusters: int) -> Sums:
-    """Sums of rows whose clusters (n,) are given."""
+    """Sum rows whose clusters are given.
+
+    Parameters
+    ----------
+    rows : Rows
+        The n rows.
+    labels : tensor of int64, shape (n,)
+        Their clusters.
+    n_clusters : int
+        Number of clusters.
+
+    Returns
+    -------
+    Sums
+        Sums and counts of all clusters.
+    """
     sums = Sums(
         torch.zeros(n_clusters, rows.dim, dtype=torch.float64, device=rows.device),
         torch.zeros(n_clusters, dtype=torch.int64, device=rows.device),
@@ -104,7 +142,22 @@ def sums_of(rows: Rows, labels: Tensor, n_clusters: int) -> Sums:
 
 
 def inertia(rows: Rows, centers: Tensor, labels: Tensor) -> float:
-    """Sum of squared distances of the rows to their own centres, computed from the differences."""
+    """Sum the squared distances of the rows to their own centres, computed from the differences.
+
+    Parameters
+    ----------
+    rows : Rows
+        The n rows.
+    centers : tensor of shape (K, d)
+        The centres, shifted as the rows are.
+    labels : tensor of int64, shape (n,)
+        The centre of each row.
+
+    Returns
+    -------
+    float
+        The sum.
+    """
     total = torch.zeros((), dtype=torch.float64, device=rows.device)
     for piece, x in rows.chunks(rows.dim):
         own = labels[piece]
@@ -122,9 +175,25 @@ def nearest(
     moved: Tensor | None = None,
     sums: Sums | None = None,
 ) -> Nearest:
-    """The nearest of the centres (K, d) of every row.
+    """Find the nearest centre of every row.
 
-    before: the answer before the centres `moved` (K,) bool; the other centres must be unchanged. sums: updated in place.
+    Parameters
+    ----------
+    rows : Rows
+        The n rows.
+    centers : tensor of shape (K, d)
+        The centres, shifted as the rows are.
+    before : Nearest, optional
+        The answer before some centres moved; the others must be unchanged.
+    moved : tensor of bool, shape (K,), optional
+        Which centres have moved since then.
+    sums : Sums, optional
+        Sums of the clusters, updated in place to the new answer.
+
+    Returns
+    -------
+    Nearest
+        The nearest centre of each row.
     """
     labels = torch.empty(len(rows), dtype=torch.int64, device=rows.device)
     scores = torch.empty(len(rows), device=rows.device)
@@ -179,10 +248,25 @@ def _best_again(
 
 
 def lloyd(free: Rows, fixed: Sums, centers: Tensor, *, max_iter: int, tolerance: float) -> Solution:
-    """Iterate from the given centres (K, d).
+    """Run Lloyd's iteration from given centres.
 
-    fixed: sums of the rows that keep their cluster. tolerance: the iteration ends when the squared shift of all centres
-    together is at most this.
+    Parameters
+    ----------
+    free : Rows
+        Rows that go to their nearest centre.
+    fixed : Sums
+        Sums of the rows that keep their cluster.
+    centers : tensor of shape (K, d)
+        Centres to start from, shifted as the rows are.
+    max_iter : int
+        Largest number of iterations.
+    tolerance : float
+        It ends when the squared shift of all centres together is at most this.
+
+    Returns
+    -------
+    Solution
+        Centres, labels of the free rows, and number of iterations.
     """
     before: Nearest | None = None
     moved, sums = None, fixed.copy()

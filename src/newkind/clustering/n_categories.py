@@ -101,7 +101,29 @@ def estimate_n_categories(
 def check_features(
     features: Tensor | NDArray[Any], labels: ArrayLike, n_known: int
 ) -> tuple[Tensor, NDArray[np.int64]]:
-    """Checked features (n, d), L2-normalised on the CPU, and labels (n,)."""
+    """Check features and labels.
+
+    Parameters
+    ----------
+    features : tensor or ndarray of shape (n_samples, n_features)
+        Features.
+    labels : array-like of int, shape (n_samples,)
+        Class of each sample, or -1 for unlabelled.
+    n_known : int
+        Number of known classes.
+
+    Returns
+    -------
+    features : tensor of float32, shape (n_samples, n_features)
+        L2-normalised features on the CPU.
+    labels : ndarray of int64, shape (n_samples,)
+        The labels.
+
+    Raises
+    ------
+    DataError
+        `features-shape`, `features-not-finite` or `labels-unusable`.
+    """
     x, y = torch.as_tensor(features, dtype=torch.float32).cpu(), np.asarray(labels, dtype=np.int64)
     if x.ndim != 2 or y.shape != x.shape[:1] or len(x) < 2:
         raise DataError(

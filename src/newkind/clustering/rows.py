@@ -72,7 +72,20 @@ class Rows:
         return self._squares
 
     def chunks(self, width: int) -> Iterator[tuple[slice, Tensor]]:
-        """Pieces of the rows, (b, d) each, with their places. `width`: columns of the array computed from a piece."""
+        """Iterate over pieces of the rows.
+
+        Parameters
+        ----------
+        width : int
+            Number of columns of the array that is computed from a piece, which limits the size of the piece.
+
+        Yields
+        ------
+        places : slice
+            Places of the piece among the rows.
+        piece : tensor of shape (b, d)
+            The shifted rows.
+        """
         n_cells = CHUNK_CELLS if self.device.type == "cpu" else 4 * CHUNK_CELLS
         n_rows = max(1, n_cells // max(width, self.dim))
         if self.held is not None:
@@ -92,7 +105,18 @@ class Rows:
                 yield slice(begin, end), _read(self.source, start, stop, self.shift)[places]
 
     def take(self, which: Tensor) -> Tensor:
-        """A few of the rows, (m, d), by their places (m,)."""
+        """Read a few rows.
+
+        Parameters
+        ----------
+        which : tensor of int64, shape (m,)
+            Places of the rows.
+
+        Returns
+        -------
+        tensor of shape (m, d)
+            The shifted rows.
+        """
         if self.held is not None:
             return self.held[which]
         places = which.cpu() if self.index is None else self.index[which.cpu()]
@@ -100,7 +124,18 @@ class Rows:
         return torch.cat(parts) if parts else torch.zeros(0, self.dim, device=self.device)
 
     def subset(self, which: Tensor) -> Rows:
-        """The rows at places (m,) in ascending order."""
+        """Choose some of the rows.
+
+        Parameters
+        ----------
+        which : tensor of int64, shape (m,)
+            Places of the rows, in ascending order.
+
+        Returns
+        -------
+        Rows
+            The chosen rows.
+        """
         places = which.cpu() if self.index is None else self.index[which.cpu()]
         part = Rows(self.source, self.shift, index=places, held=None if self.held is None else self.held[which])
         if self._squares is not None:
@@ -118,7 +153,27 @@ class Rows:
 
 
 def centred_rows(x: Tensor | NDArray[Any], device: torch.device, *, shift: Tensor | None = None) -> Rows:
-    """All rows of x (N, d), kept in memory if they are small; shift (d,): the mean by default."""
+    """Check features and prepare their rows.
+
+    Parameters
+    ----------
+    x : tensor or ndarray of shape (N, d)
+        Features.
+    device : torch.device
+        Device that computes.
+    shift : tensor of shape (d,), optional
+        What is subtracted from each row. Default: the mean.
+
+    Returns
+    -------
+    Rows
+        All rows, kept in memory if they are small.
+
+    Raises
+    ------
+    DataError
+        `features-shape`, `features-dtype`, `features-not-finite` or `features-too-large`.
+    """
     x = x.detach() if isinstance(x, Tensor) else np.asanyarray(x)
     if x.ndim != 2 or 0 in x.shape:
         raise DataError(
@@ -142,7 +197,18 @@ def centred_rows(x: Tensor | NDArray[Any], device: torch.device, *, shift: Tenso
 
 
 def n_fitting(dim: int) -> int:
-    """Number of rows that are kept in memory."""
+    """Return the number of rows that are kept in memory.
+
+    Parameters
+    ----------
+    dim : int
+        Number of features.
+
+    Returns
+    -------
+    int
+        Number of rows.
+    """
     return HOLD_BYTES // (4 * dim)
 
 

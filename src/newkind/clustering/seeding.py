@@ -23,9 +23,29 @@ GROUP_CELLS = 2**23
 def plus_plus(
     rows: Rows, start: Tensor, n_drawn: int, *, n_restarts: int, greedy: bool, generator: torch.Generator
 ) -> Tensor:
-    """Draw `n_drawn` centres for each of R restarts, (R, n_drawn, d), in addition to those of start (S, d).
+    """Draw centres for several restarts.
 
-    The centres are shifted as the rows are. If there are too many rows to hold in memory, they are drawn from a sample.
+    If there are too many rows to keep in memory, centres are drawn from a random sample of them.
+
+    Parameters
+    ----------
+    rows : Rows
+        Rows to draw from.
+    start : tensor of shape (n_start, d)
+        Centres that exist already, shifted as the rows are.
+    n_drawn : int
+        Number of centres to draw per restart.
+    n_restarts : int
+        Number of restarts.
+    greedy : bool
+        Draw several candidates per centre and keep the best.
+    generator : torch.Generator
+        Generator on the CPU.
+
+    Returns
+    -------
+    tensor of shape (n_restarts, n_drawn, d)
+        The drawn centres, shifted as the rows are.
     """
     n_candidates = 2 + int(math.log(len(start) + n_drawn)) if greedy else 1
     rows = _sample(rows, generator)

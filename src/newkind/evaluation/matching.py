@@ -173,9 +173,19 @@ def _check(true: NDArray[np.int64], pred: NDArray[np.int64], old: NDArray[Any], 
 
 
 def best_pairing(counts: NDArray[np.int64], is_old: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-    """The cluster of each class, (C,), or -1 for none, so that as many of the counts (C, K) as possible are paired.
+    """Pair classes with clusters, one to one, so that the paired counts are as many as possible.
 
-    is_old (C,): among equally good pairings, prefer one with the most samples of these classes.
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (C, K)
+        Number of samples of each class in each cluster.
+    is_old : ndarray of bool, shape (C,), optional
+        Among equally good pairings, prefer one with the most samples of these classes. Default: no preference.
+
+    Returns
+    -------
+    ndarray of int64, shape (C,)
+        The cluster of each class, or -1 for none.
     """
     preferred = np.zeros(len(counts), dtype=bool) if is_old is None else is_old
     # One sample more outweighs all Old samples together, so these only decide between equals. All values are integers below

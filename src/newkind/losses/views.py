@@ -10,7 +10,25 @@ __all__ = ["split_views"]
 
 
 def split_views(rows: Tensor, n_views: int) -> Tensor:
-    """Split rows (n_views * B, K), all rows of one view after the other, into (n_views, B, K)."""
+    """Split the rows of several views.
+
+    Parameters
+    ----------
+    rows : tensor of shape (n_views * n_samples, n_classes)
+        Rows, all samples of one view after the other.
+    n_views : int
+        Number of views, at least 2.
+
+    Returns
+    -------
+    tensor of shape (n_views, n_samples, n_classes)
+        The rows of each view.
+
+    Raises
+    ------
+    ConfigError
+        `too-few-views` or `views-unequal`.
+    """
     if n_views < 2:
         raise ConfigError(
             f"`n_views` must be at least 2, because a view is compared with another one; got {n_views}.",
