@@ -10,7 +10,7 @@ from typing import Any, Literal
 from newkind.clustering.estimate import Estimate
 from newkind.clustering.n_categories import estimate_n_categories as estimate_from_features
 from newkind.config import DEFAULT_BACKBONE, NCategories, default_epochs, read_options
-from newkind.data.catalog import Collection, find_obstacles
+from newkind.data import Collection, find_obstacles
 from newkind.data.opening import open_data
 from newkind.errors import RunError
 from newkind.experiments.ranking import Ranking
@@ -291,7 +291,7 @@ def tune(
     training, backbone = read_options(options, epochs=EPOCHS)
     config = TuneConfig(
         tries=tries or {},
-        n_folds=folds,
+        folds=folds,
         method=method,
         recipe=recipe,
         settings=settings or {},
@@ -299,7 +299,4 @@ def tune(
         backbone=backbone,
     )
     with show_messages(verbose):
-        found = run_tuning(collection, Path(out), config, data="" if isinstance(data, Collection) else os.fspath(data))
-    if found is None:
-        raise RunError(f"{out} was not run.")
-    return found
+        return run_tuning(collection, Path(out), config, data="" if isinstance(data, Collection) else os.fspath(data))

@@ -1,117 +1,133 @@
-"""Cells are known by what decides their result, and data by its content."""
+"""Cells are named by what decides their result."""
 
-import shutil
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from error_codes import raises
 from small_features import write_blobs
 
-from newkind.config import BackboneConfig
-from newkind.errors import ConfigError, DataError, RunError, WeightsError
-from newkind.experiments.cells import make_cell, read_result, slug, trunk_key
-from newkind.experiments.paper.dataset import BenchData, open_bench_data
-from newkind.experiments.paper.protocol import Protocol, read_epsilons, read_methods
+from newkind.config import BackboneConfig, TrainingConfig
+from newkind.data import Collection, open_data
+from newkind.errors import RunError, WeightsError
+from newkind.experiments.cells import Cell, backbone_key, make_cell, read_result, run_cell, slug
+from newkind.experiments.collection_digest import collection_digest
+from newkind.pipeline.configure import configure
+
+QUICK = TrainingConfig(epochs=2, batch_size=30)
 
 
-def name(data: BenchData, protocol: Protocol, **more) -> str:
-    return make_cell(data, protocol, **({"method": "simgcd", "seed": 0} | more)).name
+def cell(collection: Collection, *, training: TrainingConfig = QUICK, method: str = "simgcd", **asked) -> Cell:
+    recipe = asked.pop("recipe", "release" if method == "simgcd" else None)
+    config = configure(collection, method=method, recipe=recipe, training=training, **asked)
+    return make_cell(collection, config, title="t", prefix="blobs", digest=collection_digest(collection))
 
 
-def test_what_decides_the_result_is_in_the_name(data: BenchData, protocol: Protocol, tmp_path: Path) -> None:
-    usual = name(data, protocol)
-    assert usual.startswith("blobs-simgcd-k6-e2-s0-")
-    names = {
-        usual,
-        name(data, protocol, seed=1),
-        name(data, protocol, method="gcd"),
-        name(data, protocol, n_categories=7),
-        name(data, protocol, n_categories="auto"),
-        name(data, protocol, settings={"joint": False}),
-        name(data, replace(protocol, epochs=3)),
-        name(data, replace(protocol, batch_size=20)),
-        name(data, replace(protocol, recipe="paper")),
-        name(open_bench_data(str(write_blobs(tmp_path / "blobs.npz", seed=1))), protocol),
-    }
-    assert len(names) == 10
-    assert "joint-False" in name(data, protocol, settings={"joint": False})
+@pytest.fixture
+def collection(blobs: Path) -> Collection:
+    return open_data(str(blobs))
 
 
-def test_what_does_not_decide_it_is_not(data: BenchData, protocol: Protocol, blobs: Path) -> None:
-    usual = name(data, protocol)
-    assert usual == name(data, protocol, settings={"entropy_weight": 1, "joint": "true"}, n_categories=6)
-    assert usual == name(
-        data, replace(protocol, trunk=BackboneConfig(image_size=98, views=3), online=True)
-    )  # no images
-    moved = shutil.copy(blobs, blobs.with_name("moved.npz"))
-    assert usual.split("-")[-1] == name(open_bench_data(str(moved)), protocol).split("-")[-1]
-    few, many = replace(protocol, epochs=1, recipe="paper"), replace(protocol, epochs=5)
-    assert name(data, few, method="kmeans") == name(data, many, method="kmeans")
-    assert name(data, few, method="gcd") == name(data, replace(few, recipe="release"), method="gcd")
+def test_what_decides_the_result_is_in_the_name(collection: Collection, tmp_path: Path) -> None:
+    usual = cell(collection)
+    assert usual.name.startswith("blobs-simgcd-k6-e2-s0-")
+    assert usual.method == "simgcd"
+    assert usual.seed == 0
+    others = [
+        cell(collection, training=replace(QUICK, seed=1)),
+        cell(collection, training=replace(QUICK, epochs=3)),
+        cell(collection, training=replace(QUICK, batch_size=20)),
+        cell(collection, method="gcd"),
+        cell(collection, method="modern"),
+        cell(collection, n_categories=7),
+        cell(collection, n_categories="auto"),
+        cell(collection, settings={"joint": False}),
+        cell(collection, recipe="paper"),
+        cell(open_data(str(write_blobs(tmp_path / "others.npz", seed=1)))),
+    ]
+    assert len({usual.name, *(other.name for other in others)}) == 11
+    assert "joint-False" in others[7].name
+    assert "kauto" in others[6].name
 
 
-def test_on_images_the_trunk_decides(tmp_path: Path, protocol: Protocol, make_image) -> None:
-    rows = ["file_name,label,truth"]
-    for i, kind in enumerate(["a", "b", "c"] * 4):
-        make_image(tmp_path / "pile" / f"{i}.png", seed=i)
-        rows.append(f"{i}.png,{kind if i < 6 and kind != 'c' else ''},{kind}")
-    (tmp_path / "pile" / "metadata.csv").write_text("\n".join(rows) + "\n")
-    data = open_bench_data(str(tmp_path / "pile"))
-    trunks = [
+def test_what_does_not_decide_it_is_not(collection: Collection) -> None:
+    usual = cell(collection).name
+    assert usual == cell(collection, settings={"entropy_weight": 1, "joint": "true"}, n_categories=6).name
+    assert usual == cell(collection, training=replace(QUICK, evaluate_every=1, checkpoint_seconds=0)).name
+    # Features need no backbone.
+    assert usual == cell(collection, backbone=BackboneConfig(image_size=98, views=3), online=True).name
+    few, many = replace(QUICK, epochs=1, batch_size=8), replace(QUICK, epochs=5)
+    assert cell(collection, method="kmeans", training=few).name == cell(collection, method="kmeans", training=many).name
+
+
+def test_on_images_the_backbone_decides(pile: Path) -> None:
+    collection = open_data(str(pile))
+    configs = [
         BackboneConfig(),
         BackboneConfig(image_size=98),
         BackboneConfig(views=3),
         BackboneConfig(random_weights=True),
     ]
-    names = {name(data, replace(protocol, trunk=trunk)) for trunk in trunks}
-    assert len(names | {name(data, replace(protocol, online=True))}) == 5
-    assert name(data, protocol) == name(data, replace(protocol, trunk=BackboneConfig(device="cuda")))
-    shutil.copytree(tmp_path / "pile", tmp_path / "copy")
-    assert open_bench_data(str(tmp_path / "copy")).digest == data.digest
-    make_image(tmp_path / "copy" / "0.png", seed=99, size=(30, 20))
-    assert open_bench_data(str(tmp_path / "copy")).digest != data.digest
+    names = {cell(collection, backbone=config).name for config in configs}
+    assert len(names | {cell(collection, online=True).name}) == 5
+    assert cell(collection, backbone=BackboneConfig(device="cuda")).name in names
 
 
-def test_weights_are_known_by_their_content(tmp_path: Path) -> None:
+def test_weights_are_identified_by_their_content(tmp_path: Path) -> None:
     for file in ("a.pth", "b.pth"):
         (tmp_path / file).write_bytes(b"same")
     (tmp_path / "c.pth").write_bytes(b"other")
-    a, b, c = (trunk_key(BackboneConfig(weights=tmp_path / f"{file}.pth")) for file in "abc")
+    a, b, c = (backbone_key(BackboneConfig(weights=tmp_path / f"{file}.pth")) for file in "abc")
     assert a == b != c
-    with pytest.raises(WeightsError, match="cannot be read"):
-        trunk_key(BackboneConfig(weights=tmp_path / "none.pth"))
+    with raises(WeightsError, "weights-missing"):
+        backbone_key(BackboneConfig(weights=tmp_path / "none.pth"))
 
 
-def test_a_result_of_something_else_is_not_taken(data: BenchData, protocol: Protocol, tmp_path: Path) -> None:
-    cell = make_cell(data, protocol, method="kmeans", seed=0)
-    assert read_result(cell, tmp_path) is None
-    folder = tmp_path / cell.name
+def test_a_cell_is_run_once(collection: Collection, tmp_path: Path) -> None:
+    one = cell(collection, method="kmeans")
+    assert read_result(one, tmp_path) is None
+    result = run_cell(one, tmp_path)
+    assert result.name == one.name
+    assert result.seed == 0
+    assert result.score("n_categories") == 6
+    assert result.score("all") == result.scores()["accuracy"]["all"]
+    assert result.seconds > 0
+    with pytest.raises(KeyError):
+        result.score("beauty")
+    written = (tmp_path / one.name / "result.json").stat().st_mtime_ns
+    again = run_cell(one, tmp_path)
+    assert again.content == result.content
+    assert (tmp_path / one.name / "result.json").stat().st_mtime_ns == written
+
+
+def test_a_result_of_another_cell_is_not_used(collection: Collection, tmp_path: Path) -> None:
+    one = cell(collection, method="kmeans")
+    folder = tmp_path / one.name
     folder.mkdir()
-    (folder / "result.json").write_text('{"format": 1, "key": {}}')
-    with pytest.raises(RunError, match="not that of this cell"):
-        read_result(cell, tmp_path)
+    (folder / "result.json").write_text('{"format": 2, "key": {}}')
+    with raises(RunError, "other-cell") as caught:
+        read_result(one, tmp_path)
+    assert caught.value.facts["file"] == folder / "result.json"
     (folder / "result.json").write_text("torn")
-    with pytest.raises(RunError, match="cannot be read"):
-        read_result(cell, tmp_path)
+    with pytest.raises(RunError):
+        read_result(one, tmp_path)
 
 
-def test_data_without_truth(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="blind carries no truth"):
-        open_bench_data(str(write_blobs(tmp_path / "blind.npz", with_truth=False)))
+def test_an_unfinished_run_that_cannot_be_resumed_names_its_folder(collection: Collection, tmp_path: Path) -> None:
+    one = cell(collection, method="kmeans")
+    folder = tmp_path / one.name
+    run_cell(one, tmp_path)
+    (folder / "result.json").unlink()
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"fingerprint": "of something else"}))
+    with raises(RunError, "other-run") as caught:
+        run_cell(one, tmp_path)
+    assert caught.value.facts["folder"] == folder
+    assert str(folder) in caught.value.fix
 
 
-def test_bad_protocols_and_lists() -> None:
-    with pytest.raises(ConfigError, match="At least 1 seed"):
-        Protocol(n_seeds=0)
-    with pytest.raises(ConfigError, match="no method 'magic'"):
-        Protocol(methods=("magic",))
-    with pytest.raises(ConfigError, match="no recipe"):
-        Protocol(recipe="secret")
-    with pytest.raises(ConfigError, match="At least 1 epoch"):
-        Protocol(epochs=0)
-    assert read_methods(" simgcd,gcd, simgcd,") == ("simgcd", "gcd")
-    assert read_epsilons("0, 2,2") == (0.0, 2.0)
-    for text in ("a", "-1", "nan"):
-        with pytest.raises(ConfigError, match="0 or more"):
-            read_epsilons(text)
+def test_folder_names_are_plain() -> None:
     assert slug("a b/ü:c--d") == "a-b-c-d"
+    assert slug("///") == "data"
+    assert len(slug("x" * 500)) == 100

@@ -1,4 +1,4 @@
-"""A bar for one run of many."""
+"""Progress bar over the epochs of one of many runs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,26 @@ __all__ = ["watch_epochs"]
 
 
 @contextmanager
-def watch_epochs(words: str, epochs: int) -> Iterator[Callable[[Any, Any], None]]:
-    """A bar over the epochs of the run at hand, on standard error, gone when it is finished."""
-    from rich.console import Console
+def watch_epochs(title: str, epochs: int) -> Iterator[Callable[[Any, Any], None]]:
+    """Bar on standard error that is removed when the run is finished.
+
+    Parameters
+    ----------
+    title : str
+        Name of the run.
+    epochs : int
+        Number of epochs.
+
+    Yields
+    ------
+    callable
+        To be called after each epoch with its report.
+    """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True, highlight=False)
+    from newkind.progress import status_console
+
+    console = status_console()
     bar = Progress(
         TextColumn("{task.description}", markup=False),
         MofNCompleteColumn(),
@@ -29,10 +43,12 @@ def watch_epochs(words: str, epochs: int) -> Iterator[Callable[[Any, Any], None]
 
     def show(report: Any, _: Any) -> None:
         nonlocal task
-        if task is None:  # not before the first epoch: until then the token cache has a bar of its own
+        if task is None:  # not before the first epoch: until then the token cache may show a bar of its own
             bar.start()
-            task = bar.add_task(words, total=epochs, completed=report.epoch - 1)
+            task = bar.add_task(title, total=epochs, completed=report.epoch - 1)
         bar.update(task, completed=report.epoch)
+        if report.epoch == epochs:  # what follows the last epoch may show a bar of its own, too
+            bar.stop()
 
     try:
         yield show

@@ -1,4 +1,4 @@
-"""`newkind tune`: a method's settings, chosen by the labelled images alone."""
+"""`newkind tune`: choose settings of a method with labelled images alone."""
 
 from __future__ import annotations
 
@@ -7,120 +7,80 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from newkind.cli.options import (
-    DEFAULT_BACKBONE,
-    Backbone,
-    Device,
-    Dtype,
-    ImageSize,
-    RandomWeights,
-    TunedBlocks,
-    Views,
-    Weights,
-)
+from newkind.cli.discover import Method, Recipe, Settings
+from newkind.cli.options import Data, config_options
+from newkind.config import BackboneConfig, TrainingConfig
+from newkind.experiments.tune_config import EPOCHS, TuneConfig, read_tries
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from newkind.experiments.ranking import Ranking
 
 __all__ = ["tune"]
 
-METHOD, TRAIN = "Method", "Training"
 
-
+@config_options(training=(TrainingConfig, {"epochs": EPOCHS}), backbone=BackboneConfig)
 def tune(
-    data: Annotated[
-        str, typer.Argument(help="A folder, a CSV/JSONL table, an .npz file, or a benchmark as NAME:FOLDER.")
-    ],
-    out: Annotated[Path, typer.Option("--out", help="The folder for runs and results.")],
+    data: Data,
+    out: Annotated[Path, typer.Option("--out", help="Folder for runs and results.")],
+    training: TrainingConfig,
+    backbone: BackboneConfig,
     tries: Annotated[
         list[str] | None,
         typer.Option(
             "--try",
-            help="What to try, as block_rate=0,0.01,0.03; several multiply. Without it, a few settings of SimGCD's recipe modern.",
+            help="Setting and values to try, such as block_rate=0,0.01,0.03. May be repeated; all combinations are tried. "
+            "Default: some settings of the recipe modern.",
         ),
     ] = None,
-    folds: Annotated[int, typer.Option(help="How often classes are held out; 0 and 1, 2 and 3, ... are halves.")] = 2,
-    method: Annotated[str, typer.Option(help="newkind methods lists them.", rich_help_panel=METHOD)] = "simgcd",
-    recipe: Annotated[
-        str | None,
-        typer.Option(
-            help="SimGCD's: modern, release or paper. Without it, modern, or release on a DINO v1 backbone.",
-            rich_help_panel=METHOD,
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="A setting that is the same in all runs, as frame_views=2; may be repeated.",
-            rich_help_panel=METHOD,
-        ),
-    ] = None,
-    epochs: Annotated[int, typer.Option(help="Of every run.", rich_help_panel=TRAIN)] = 20,
-    batch_size: Annotated[int, typer.Option(help="Images a step.", rich_help_panel=TRAIN)] = 128,
-    learning_rate: Annotated[float, typer.Option(rich_help_panel=TRAIN)] = 0.1,
-    seed: Annotated[
-        int, typer.Option(help="Of the runs, and of which classes are held out.", rich_help_panel=TRAIN)
-    ] = 0,
-    backbone: Backbone = DEFAULT_BACKBONE,
-    weights: Weights = None,
-    random_weights: RandomWeights = False,
-    image_size: ImageSize = 224,
-    views: Views = 8,
-    tuned_blocks: TunedBlocks = 1,
-    dtype: Dtype = "float16",
-    device: Device = "auto",
+    folds: Annotated[
+        int, typer.Option(help="Number of times that half of the known classes is held out and treated as new.")
+    ] = 2,
+    method: Method = "simgcd",
+    recipe: Recipe = None,
+    settings: Settings = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say which runs there are and which are finished.")
+        bool, typer.Option("--dry-run", help="Only print the runs and which of them are finished.")
     ] = False,
 ) -> None:
-    """Choose a method's settings by the labelled images: some known classes are held out as if they were new, and scored."""
-
-    from rich.console import Console
-
+    """Choose settings of a method: known classes are held out and treated as new, and every setting is scored on them."""
     from newkind.cli.epoch_bar import watch_epochs
-    from newkind.config import BackboneConfig, TrainingConfig, read_settings
+    from newkind.cli.messages import print_line
     from newkind.data import open_data
     from newkind.errors import RunError
-    from newkind.experiments.tune import TuneConfig, read_tries
-    from newkind.experiments.tune import tune as run_tuning
+    from newkind.experiments.tune import plan_tuning, run_tuning
+    from newkind.pipeline.configure import read_settings
 
-    console = Console(highlight=False)
     config = TuneConfig(
         tries=read_tries(tries or []),
-        n_folds=folds,
+        folds=folds,
         method=method,
         recipe=recipe,
         settings=read_settings(settings or []),
-        training=TrainingConfig(epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, seed=seed),
-        trunk=BackboneConfig(
-            backbone=backbone,
-            weights=weights,
-            random_weights=random_weights,
-            image_size=image_size,
-            n_views=views,
-            n_tuned=tuned_blocks,
-            dtype=dtype,
-            device=device,
-        ),
-        benchmark=data.partition(":")[0],
+        training=training,
+        backbone=backbone,
     )
-    found = run_tuning(open_data(data), out, config, data=data, watch=watch_epochs, dry_run=dry_run)
-    if found is None:
+    plan = plan_tuning(open_data(data), out, config, dry_run=dry_run)
+    if dry_run:
+        for line in [*plan.schedule.listing(), plan.summary()]:
+            print_line(line)
         return
-    _show(console, found, out)
-    if found.failures:
+    ranking = run_tuning(plan, out, config, data=data, watch=watch_epochs)
+    _print_ranking(ranking, out)
+    if ranking.failures:
         raise RunError(
-            f"{len(found.failures)} runs failed; their settings are not in the table.",
-            fix="The lines above say why; the same command tries them again.",
+            f"{len(ranking.failures)} of {len(plan.schedule.cells)} runs failed; their settings are not in the table.",
+            fix="The messages above name the reasons. The same command repeats the failed runs.",
+            code="runs-failed",
+            n_failures=len(ranking.failures),
         )
 
 
-def _show(console: Console, ranking: Ranking, out: Path) -> None:
+def _print_ranking(ranking: Ranking, out: Path) -> None:
+    """Print the table, the verdict and the next command."""
     from rich.table import Table
     from rich.text import Text
+
+    from newkind.cli.messages import next_command, print_line, result_console
 
     table = Table(header_style="bold")
     for name in ranking.best.settings:
@@ -129,12 +89,11 @@ def _show(console: Console, ranking: Ranking, out: Path) -> None:
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("")
     for row in ranking.rows:
-        cells = [*row.settings.values(), *(row.shown(name) for name in ("all", "old", "new"))]
-        table.add_row(
-            *map(Text, cells), "default" if row.is_default else "", style="bold" if row is ranking.best else ""
-        )
-    console.print(table)
-    console.print(f"Accuracy in %, mean ± standard deviation over {ranking.about['folds']} folds.", style="dim")
-    console.print(ranking.verdict(), markup=False, soft_wrap=True)
-    console.print(f"Results: {out / 'tune.md'}, {out / 'tune.json'}", markup=False, soft_wrap=True)
-    console.print(Text(f"Next:  {ranking.command}", "dim"), soft_wrap=True)
+        cells = [*row.settings.values(), *map(row.shown, ("all", "old", "new"))]
+        style = "bold" if row is ranking.best else ""
+        table.add_row(*map(Text, cells), "default" if row.is_default else "", style=style)
+    result_console().print(table)
+    print_line(f"Accuracy in %, mean ± standard deviation over {ranking.about['folds']} folds.", style="dim")
+    print_line(ranking.verdict())
+    print_line(f"Results: {out / 'tune.md'}, {out / 'tune.json'}")
+    next_command(ranking.command)

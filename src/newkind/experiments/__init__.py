@@ -1,1 +1,1 @@
-"""Many runs under one protocol: tuning on held-out classes, and the tables and figures of the paper."""
+"""Experiments of many runs: tuning on held-out classes, and the tables and figures of the paper."""

@@ -1,234 +1,277 @@
-"""A cell: one method on one data under one seed, in a run folder of its own that is named by all that decides its result.
+"""Cells: the single runs of an experiment, each in a run folder that is named by everything that decides its result.
 
-Two studies that ask for the same thing ask for the same cell. `result.json`, written as a whole when all else is there, says
-that it is finished; without it the run goes on where it stopped.
+Two experiments that need the same run have the same cell, so that it is computed once. `result.json` is written
+atomically after everything else: a folder with it is finished, a folder without it is resumed.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from functools import cache, cached_property
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
 from newkind import __version__
-from newkind.config import BackboneConfig, DiscoverConfig, TrainingConfig, configure, to_json
-from newkind.errors import RunError, WeightsError
-from newkind.evaluation import Accuracy
-from newkind.experiments.paper.dataset import BenchData
-from newkind.experiments.paper.protocol import Protocol
+from newkind.config import BackboneConfig, DiscoverConfig, NCategories, TrainingConfig, to_json
+from newkind.data import Collection, Features
+from newkind.errors import RunError
 from newkind.methods.registry import find_method, method_config
-from newkind.pipeline.discover import discover
+from newkind.pipeline.discover import OnEpoch, discover
+from newkind.runs.fingerprint import UNDECISIVE_BACKBONE, deciding_settings, digest_of, file_digest
 from newkind.runs.run import Run
-from newkind.training.trainer import EpochReport
 
-__all__ = ["Cell", "CellResult", "make_cell", "read_result", "run_cell", "slug", "trunk_key"]
-FORMAT = 1
-EVALUATIONS = 20
-"""Scores on the way, for the study of epochs; never for a choice."""
-EVALUATIONS_SETTLING = 4
-"""Of a method that clusters all features for each score."""
+__all__ = ["Cell", "CellResult", "make_cell", "run_cell"]
+
+FORMAT = 2
+KEPT_SCORES = ("accuracy", "errors", "nmi", "ari", "n_samples", "n_classes", "n_active_clusters")
+"""Parts of scores.json that result.json repeats, for tables."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Cell:
-    """What is to be run."""
+    """One configuration on one collection. Made by `make_cell`.
 
-    data: BenchData
+    Parameters
+    ----------
+    title : str
+        Name for messages, such as "SimGCD, seed 0".
+    prefix : str
+        First word of the folder name, such as the name of the data.
+    collection : Collection
+        The data, with truth.
+    digest : str
+        Digest of the collection, from `collection_digest`.
+    config : DiscoverConfig
+        Complete configuration of the run.
+    """
+
+    title: str
+    prefix: str
+    collection: Collection
+    digest: str
     config: DiscoverConfig
 
     @property
     def method(self) -> str:
+        """Name of the method in the registry."""
         return self.config.method_name
 
     @property
     def seed(self) -> int:
+        """Random seed of the run."""
         return self.config.training.seed
-
-    @property
-    def n_categories(self) -> int | Literal["auto"]:
-        return "auto" if self.config.auto_k else self.config.method.n_categories
 
     @cached_property
     def key(self) -> dict[str, Any]:
-        """Everything that decides the result."""
-        plain = to_json(self.config)
-        training = {
-            k: v for k, v in plain["training"].items() if k not in ("checkpoint_seconds", "evaluate_every", "seed")
-        }
-        return {
-            "data": self.data.digest,
-            "method": self.method,
-            "settings": plain["method"] | {"n_categories": self.n_categories},
-            "recipe": self.config.recipe,
-            "training": training,
-            "trunk": None if self.data.is_ready else trunk_key(self.config.backbone) | {"online": self.config.online},
-            "seed": self.seed,
-        }
+        """Everything that decides the result, as JSON."""
+        settings = deciding_settings(self.config)
+        settings["backbone"] = None if _is_ready(self.collection) else backbone_key(self.config.backbone)
+        return {"data": self.digest, **settings}
 
     @cached_property
     def name(self) -> str:
-        """Of its folder: readable, with a hash of the key."""
-        usual = asdict(
-            method_config(
-                self.method,
-                n_categories=self.config.method.n_categories,
-                recipe=self.config.recipe,
-                benchmark=self.data.benchmark,
-            )
-        )
+        """Name of the run folder: readable, and ending with a digest of `key`."""
+        usual = asdict(method_config(self.method, benchmark=self.collection.benchmark))
         own = asdict(self.config.method)
-        unusual = [f"{name}-{value}" for name, value in own.items() if value != usual[name]]
-        digest = hashlib.sha256(json.dumps(self.key, sort_keys=True).encode()).hexdigest()[:10]
-        words = [self.data.benchmark or self.data.title, self.method, *unusual, f"k{self.n_categories}"]
+        words = [self.prefix, self.method, *(f"{name}-{own[name]}" for name in own if own[name] != usual[name])]
+        words.append(_k_word(self.config.n_categories))
         if find_method(self.method).method.trains:
             words.append(f"e{self.config.training.epochs}")
-        return f"{slug('-'.join([*words, f's{self.seed}']))}-{digest}"
+        return f"{slug('-'.join([*words, f's{self.seed}']))}-{digest_of(self.key)[:10]}"
+
+
+def make_cell(collection: Collection, config: DiscoverConfig, *, title: str, prefix: str, digest: str) -> Cell:
+    """Cell of a configuration, with everything that cannot influence its result set to its default.
+
+    Parameters
+    ----------
+    collection : Collection
+        The data, with truth.
+    config : DiscoverConfig
+        Complete configuration of the run.
+    title : str
+        Name for messages.
+    prefix : str
+        First word of the folder name.
+    digest : str
+        Digest of the collection, from `collection_digest`.
+
+    Returns
+    -------
+    Cell
+    """
+    training = config.training
+    if not find_method(config.method_name).method.trains:
+        config = replace(config, training=TrainingConfig(epochs=1, seed=training.seed))
+    if _is_ready(collection):
+        config = replace(config, backbone=BackboneConfig(device=config.backbone.device), online=False)
+    return Cell(title=title, prefix=prefix, collection=collection, digest=digest, config=config)
+
+
+def backbone_key(config: BackboneConfig) -> dict[str, Any]:
+    """Settings that decide the tokens, as JSON: a weights file counts by its content, not by its path."""
+    settings = {name: value for name, value in to_json(config).items() if name not in UNDECISIVE_BACKBONE}
+    return settings | {"weights": None if config.weights is None else file_digest(config.weights)}
 
 
 def slug(text: str) -> str:
-    """For the name of a file or folder."""
+    """Text as part of a file name: ASCII letters, digits, dots and underscores, other characters as single dashes.
+
+    Examples
+    --------
+    >>> slug("My photos (2024)/new")
+    'My-photos-2024-new'
+    """
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "._") else "-" for c in text)
     return "-".join(part for part in plain.split("-") if part)[:100] or "data"
 
 
-def trunk_key(config: BackboneConfig) -> dict[str, Any]:
-    """What of a trunk's config decides its tokens: a weights file by its content, not by its place; never the device."""
-    plain = {name: value for name, value in asdict(config).items() if name not in ("device", "weights")}
-    return plain | {"weights": None if config.weights is None else _file_digest(config.weights)}
+def _k_word(n_categories: NCategories) -> str:
+    """k200, kauto, or kmax200 for an upper bound."""
+    return {"fixed": "k", "estimated": "kauto", "at-most": "kmax"}[n_categories.rule] + str(n_categories.number or "")
 
 
-@cache
-def _file_digest(path: Path) -> str:
-    try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise WeightsError(f"The weights file {path} cannot be read ({error.strerror}).") from None
-
-
-def make_cell(
-    data: BenchData,
-    protocol: Protocol,
-    *,
-    method: str,
-    seed: int,
-    settings: Mapping[str, Any] | None = None,
-    recipe: str | None = None,
-    n_categories: int | Literal["auto"] | None = None,
-) -> Cell:
-    """recipe: None takes the protocol's; n_categories: None takes the truth's. What has no part in the result is left at its default."""
-    kind = find_method(method).method
-    recipe = (recipe or protocol.recipe) if method == "simgcd" else "release"
-    evaluations = EVALUATIONS_SETTLING if kind.settles or recipe == "modern" else EVALUATIONS
-    training = TrainingConfig(
-        epochs=protocol.epochs if kind.trains else 1,
-        batch_size=protocol.batch_size if kind.trains else TrainingConfig.batch_size,
-        evaluate_every=max(protocol.epochs // evaluations, 1),
-        seed=seed,
-    )
-    config = configure(
-        data.collection,
-        training=training,
-        trunk=BackboneConfig(device=protocol.backbone.device) if data.is_ready else protocol.backbone,
-        method=method,
-        n_categories=n_categories,
-        recipe=recipe,
-        settings=dict(settings or {}),
-        benchmark=data.benchmark,
-        online=protocol.online and not data.is_ready,
-    )
-    return Cell(data=data, config=config)
+def _is_ready(collection: Collection) -> bool:
+    return isinstance(collection.catalog.items, Features)
 
 
 @dataclass(frozen=True, eq=False)
 class CellResult:
-    """A finished cell."""
+    """Result of a finished cell.
+
+    Parameters
+    ----------
+    run : Run
+        Its run folder.
+    content : dict
+        Content of its result.json.
+    """
 
     run: Run
     content: dict[str, Any]
-    """Of result.json."""
 
     @property
     def name(self) -> str:
+        """Name of the run folder."""
         return self.run.folder.name
 
     @property
     def seed(self) -> int:
+        """Random seed of the run."""
         return int(self.content["seed"])
 
     @property
     def seconds(self) -> float:
-        """Training and sorting, without the tokens, which all cells share."""
-        return float(self.content["seconds"]["training"] + self.content["seconds"]["sorting"])
+        """Seconds of training and assigning, without the tokens, which all cells on the same data share."""
+        return float(self.content["seconds"]["training"] + self.content["seconds"]["assigning"])
 
     def score(self, name: str) -> float | None:
-        """all, old, new, ... of the accuracy; an error kind; nmi, ari; n_active_clusters; n_categories."""
+        """One score.
+
+        Parameters
+        ----------
+        name : str
+            A part of the accuracy (all, old, new, all_balanced, ...), an error kind, nmi, ari, n_active_clusters or
+            n_categories.
+
+        Returns
+        -------
+        float or None
+            None if the score does not exist, such as `new` for data without new classes.
+        """
         for place in (self.content["accuracy"], self.content["errors"], self.content):
             if name in place:
                 return None if place[name] is None else float(place[name])
         raise KeyError(name)
 
     def scores(self) -> dict[str, Any]:
-        """All of scores.json, with the classes and the distributions."""
+        """Content of scores.json, with the scores per class and the distribution of category sizes."""
         return self.run.read_json(self.run.scores_file)
 
 
-def read_result(cell: Cell, runs: Path) -> CellResult | None:
-    """None if the cell is not finished."""
-    run = Run(runs / cell.name)
-    path = run.folder / "result.json"
+def read_result(cell: Cell, folder: Path) -> CellResult | None:
+    """Result of a cell in its folder below `folder`; None if the cell is not finished."""
+    run = Run(folder / cell.name)
+    path = _result_file(run)
     if not path.exists():
         return None
     content = run.read_json(path)
-    if content.get("format") != FORMAT or content.get("key") != json.loads(json.dumps(cell.key)):
-        raise RunError(f"{path} is not that of this cell.", fix="Remove its folder, and it will be run again.")
+    if content.get("format") != FORMAT or content.get("key") != cell.key:
+        raise RunError(
+            f"{path} does not belong to this run.",
+            fix=f"Remove {run.folder} and repeat the command.",
+            code="other-cell",
+            file=path,
+        )
     return CellResult(run, content)
 
 
-def run_cell(
-    cell: Cell, runs: Path, *, on_epoch: Callable[[EpochReport, Accuracy | None], None] | None = None
-) -> CellResult:
-    """Runs what is not finished, and only that."""
-    found = read_result(cell, runs)
+def run_cell(cell: Cell, folder: Path, *, on_epoch: OnEpoch | None = None) -> CellResult:
+    """Run a cell, or read its result if it is finished.
+
+    Parameters
+    ----------
+    cell : Cell
+        The cell.
+    folder : Path
+        Folder with the run folders of all cells.
+    on_epoch : callable, optional
+        Called after each epoch.
+
+    Returns
+    -------
+    CellResult
+
+    Raises
+    ------
+    RunError
+        With code `other-run` if the cell's folder holds an unfinished run that cannot be resumed, and `other-cell` if it
+        holds the result of another cell or format.
+    """
+    found = read_result(cell, folder)
     if found is not None:
         return found
-    folder = runs / cell.name
+    run = Run(folder / cell.name)
     try:
-        outcome = discover(cell.data.collection, folder, cell.config, on_epoch=on_epoch)
+        outcome = discover(cell.collection, run.folder, cell.config, on_epoch=on_epoch)
     except RunError as error:
-        if "--overwrite" not in error.fix:
+        if error.code != "other-run":
             raise
-        raise RunError(  # an unfinished run of another version, or of files that were put elsewhere since
-            error.what, fix=f"Remove {folder} and run the same command again: it was not finished."
+        raise RunError(  # an unfinished run of another version, or of image files whose content has changed
+            error.what,
+            fix=f"Remove {run.folder} and repeat the command: the run in it was not finished.",
+            code="other-run",
+            folder=run.folder,
         ) from None
     if outcome is None:
-        raise RunError(f"{folder} was not run.")
-    run = outcome.run
-    run.write_json(run.folder / "result.json", _content(cell, run, outcome.seconds))
-    run.checkpoint_file.unlink(missing_ok=True)  # what is finished is never gone on with
-    return CellResult(run, run.read_json(run.folder / "result.json"))
+        raise RunError(f"{run.folder} was not run.", code="not-run")
+    run.write_json(_result_file(run), _content(cell, run, outcome.seconds))
+    run.checkpoint_file.unlink(missing_ok=True)  # a finished cell is never resumed
+    return CellResult(run, run.read_json(_result_file(run)))
+
+
+def _result_file(run: Run) -> Path:
+    return run.folder / "result.json"
 
 
 def _content(cell: Cell, run: Run, seconds: dict[str, float]) -> dict[str, Any]:
+    """Content of result.json. The time of training is summed over all sessions of an interrupted run."""
     scores = run.read_json(run.scores_file)
-    kept = ("accuracy", "errors", "nmi", "ari", "n_samples", "n_classes", "n_active_clusters")
-    # Over all sessions, where a run was interrupted.
-    training = sum(row["seconds"] for row in run.metrics())
     return {
         "format": FORMAT,
         "newkind": __version__,
-        "data": cell.data.title,
+        "title": cell.title,
         "method": cell.method,
         "seed": cell.seed,
         "n_categories": len(run.read_json(run.categories_file)["categories"]),
-        **{name: scores[name] for name in kept},
-        "seconds": {"tokens": seconds["tokens"], "training": training, "sorting": seconds["sorting"]},
+        **{name: scores[name] for name in KEPT_SCORES},
+        "seconds": {
+            "tokens": seconds["tokens"],
+            "training": sum(row["seconds"] for row in run.metrics()),
+            "assigning": seconds["assigning"],
+        },
         "threads": torch.get_num_threads(),
         "key": cell.key,
     }

@@ -1,42 +1,41 @@
-"""Studies: cells are run once, go on after an interruption, and the tables' numbers are those of the results."""
+"""Studies run each cell once, continue after an interruption, and show the numbers of the results."""
 
 import json
+import logging
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, stdev
 
 import pytest
+from error_codes import raises
 from pretend import pretend
 from small_features import write_blobs
 
 from newkind.errors import ConfigError, RunError
-from newkind.experiments.paper import cells
+from newkind.experiments import cells
 from newkind.experiments.paper.dataset import BenchData, open_bench_data
-from newkind.experiments.paper.protocol import SELECTION, Protocol
-from newkind.experiments.paper.run_study import Plan, build_table, find_study, plan_study, run_study
+from newkind.experiments.paper.describe_protocol import SELECTION
+from newkind.experiments.paper.plan_study import StudyPlan, find_study, plan_study
+from newkind.experiments.paper.protocol import Protocol
+from newkind.experiments.paper.run_study import build_table, run_study
 from newkind.experiments.paper.studies import STUDIES
 
 
-def plan(study: str, data: BenchData, protocol: Protocol, out: Path, **more) -> Plan:
+def plan(study: str, data: BenchData, protocol: Protocol, out: Path, **more) -> StudyPlan:
     return plan_study(STUDIES[study], [data], protocol, out, **more)
-
-
-def quiet(_: str) -> None:
-    pass
 
 
 def test_methods_from_start_to_table_and_never_twice(
     data: BenchData, protocol: Protocol, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[str] = []
     stopped = []
 
     @contextmanager
-    def stop_in_the_third(words: str, epochs: int):
+    def stop_in_the_third(title: str, epochs: int):
         def on_epoch(report, scores) -> None:
-            if words == "SimGCD, seed 0" and not stopped:
-                stopped.append(words)
+            if title == "SimGCD, seed 0" and not stopped:
+                stopped.append(title)
                 raise KeyboardInterrupt
 
         yield on_epoch
@@ -44,31 +43,26 @@ def test_methods_from_start_to_table_and_never_twice(
     protocol = replace(protocol, methods=("kmeans", "gcd", "simgcd"))
     first = plan("methods", data, protocol, tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        run_study(first, detail=quiet, watch=stop_in_the_third)
-    assert len(first.results()) == 2
-    assert "Not complete: 2 of 6 runs are finished." in (tmp_path / "methods.md").read_text()
+        run_study(first, watch=stop_in_the_third)
+    assert len(first.schedule.results()) == 2
+    assert "2 of 6" in json.loads((tmp_path / "methods.json").read_text())["notes"][-1]
 
-    paths = run_study(plan("methods", data, protocol, tmp_path), detail=quiet)
+    paths = run_study(plan("methods", data, protocol, tmp_path))
     assert [path.name for path in paths] == ["methods.csv", "methods.json", "methods.md", "methods.tex"]
-    assert said[0].startswith("Every method under one protocol: 6 runs, 0 of them finished, 6 to do (how long is known")
-    assert "6 runs, 2 of them finished, 4 to do (about" in said[3]
-    assert said[-1].startswith("[4/4] SimGCD, seed 1: All ")
-    assert "left)" not in said[-1]
 
     monkeypatch.setattr(cells, "discover", lambda *_, **__: pytest.fail("a finished cell was run again"))
     before = {path: path.read_bytes() for path in paths}
-    run_study(plan("methods", data, protocol, tmp_path), detail=quiet)
-    assert said[-1] == "Every method under one protocol: all 6 runs are finished."
+    run_study(plan("methods", data, protocol, tmp_path))
     assert before == {path: path.read_bytes() for path in paths}
     check_numbers(tmp_path)
-    # SimGCD's own row of other studies is the same cell.
+    # The row of SimGCD itself is the same cell in other studies.
     for study in ("ablation", "pilot", "epsilon", "k", "errors", "epochs", "inference", "tsne"):
         other = plan(study, data, replace(protocol, methods=()), tmp_path)
-        assert any(result.content["method"] == "simgcd" for result in other.results().values()), study
+        assert any(result.content["method"] == "simgcd" for result in other.schedule.results().values()), study
 
 
 def check_numbers(out: Path) -> None:
-    """Against result.json and metrics.jsonl themselves."""
+    """Compare the table with result.json and metrics.jsonl."""
     content = json.loads((out / "methods.json").read_text())
     assert content["protocol"]["selection"] == SELECTION
     assert [row["label"] for row in content["rows"]] == ["k-means", "GCD", "SimGCD"]
@@ -80,7 +74,7 @@ def check_numbers(out: Path) -> None:
             assert row[part]["mean"] == pytest.approx(fmean(values))
             assert row[part]["std"] == pytest.approx(stdev(values))
         assert row["seconds"] == pytest.approx(
-            fmean(result["seconds"]["training"] + result["seconds"]["sorting"] for result in results)
+            fmean(result["seconds"]["training"] + result["seconds"]["assigning"] for result in results)
         )
         scores = json.loads((out / "runs" / row["runs"][0] / "scores.json").read_text())
         assert scores["accuracy"] == results[0]["accuracy"]
@@ -96,30 +90,19 @@ def check_numbers(out: Path) -> None:
     assert rf"{mean['mean']:.1f} $\pm$ {mean['std']:.1f}" in (out / "methods.tex").read_text()
 
 
-def test_a_run_that_fails_does_not_end_the_others(
+def test_failed_runs_are_notes_of_the_table(
     data: BenchData, protocol: Protocol, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_, **__):
-        raise RunError("The loss became nan in epoch 1.")
+        raise RunError("The loss is NaN in epoch 1.", code="nan-loss")
 
     monkeypatch.setattr(cells, "discover", fail)
     found = plan("methods", data, replace(protocol, methods=("gcd",)), tmp_path)
-    run_study(found, detail=quiet)
-    assert len(found.failures) == 2
+    run_study(found)
+    assert [error.code for error in found.schedule.failures.values()] == ["nan-loss"] * 2
     text = (tmp_path / "methods.md").read_text()
-    assert text.count("A run failed and is not in the table: The loss became nan") == 2
+    assert text.count("The loss is NaN in epoch 1.") == 2
     assert "| GCD | – | – | – | 0 | – |" in text
-
-
-def test_an_unfinished_run_that_does_not_fit_says_which_folder(
-    data: BenchData, protocol: Protocol, tmp_path: Path
-) -> None:
-    cell = cells.make_cell(data, protocol, method="kmeans", seed=0)
-    folder = tmp_path / cell.name
-    folder.mkdir()
-    (folder / "config.json").write_text('{"format": 1, "fingerprint": "of something else"}')
-    with pytest.raises(RunError, match=r"Remove .*kmeans.* and run the same command again"):
-        cells.run_cell(cell, tmp_path)
 
 
 def test_the_estimate_is_made_once_and_kept(
@@ -127,30 +110,33 @@ def test_the_estimate_is_made_once_and_kept(
 ) -> None:
     dry = plan("unknown-k", data, protocol, tmp_path, estimate=False)
     assert dry.n_open == 4
-    assert len(dry.cells()) == 12
+    assert len(dry.schedule.cells) == 12
     assert not list(tmp_path.glob("estimates/*"))
     found = plan("unknown-k", data, protocol, tmp_path)
     assert found.n_open == 0
     (kept,) = tmp_path.glob("estimates/blobs-*.json")
     k = json.loads(kept.read_text())["n_categories"]
-    assert found.lines[1].row.n_categories == k
     monkeypatch.setattr(
         "newkind.experiments.paper.estimates.backbone_features", lambda *_, **__: pytest.fail("estimated twice")
     )
-    assert plan("unknown-k", data, protocol, tmp_path).lines[1].row.n_categories == k
+    for again in (found, plan("unknown-k", data, protocol, tmp_path)):
+        asked = again.lines[1].row.n_categories
+        assert asked is not None
+        assert asked.number == k
     rows = build_table(pretend(found)).rows
     assert [row["k"] for row in rows[:3]] == [6, k, 12]
-    assert rows[3]["k"].mean == 6  # what the runs ended with
+    assert rows[3]["k"].mean == 6  # what the runs have in the end
     assert build_table(found).cells()[3][2] == "6 ± 0"
 
 
-def test_several_data_are_told_apart(protocol: Protocol, tmp_path: Path) -> None:
+def test_several_data_have_different_titles(protocol: Protocol, tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     paths = [write_blobs(tmp_path / "a" / "x.npz"), write_blobs(tmp_path / "b" / "x.npz", seed=1)]
     datas = [open_bench_data(str(path)) for path in [*paths, paths[0]]]
     found = plan_study(STUDIES["errors"], datas, replace(protocol, methods=("gcd",)), tmp_path)
     assert [data.title for data in found.datas] == ["x (1)", "x (2)"]
+    assert {cell.title.split(",")[0] for cell in found.schedule.cells.values()} == {"x (1)", "x (2)"}
     table = build_table(pretend(found))
     assert table.columns[0].key == "data"
     assert table.groups() == [1]
@@ -158,27 +144,30 @@ def test_several_data_are_told_apart(protocol: Protocol, tmp_path: Path) -> None
     assert "x (2)" in table.about["data"]
 
 
-def test_tables_of_other_data_are_replaced_with_a_word(data: BenchData, protocol: Protocol, tmp_path: Path) -> None:
-    said: list[str] = []
+def test_overwriting_a_table_of_other_data_is_a_warning(
+    data: BenchData, protocol: Protocol, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     one = pretend(plan("errors", data, replace(protocol, methods=("gcd",)), tmp_path))
-    run_study(one, detail=quiet)
-    run_study(one, detail=quiet)
-    assert not any("replaced" in line for line in said)
+    run_study(one)
+    run_study(one)
+    assert not [record for record in caplog.records if record.levelno == logging.WARNING]
     other = open_bench_data(str(write_blobs(tmp_path / "other.npz", seed=5)))
-    run_study(pretend(plan("errors", other, replace(protocol, methods=("gcd",)), tmp_path)), detail=quiet)
-    assert sum("are replaced; their runs are kept" in line for line in said) == 1
+    run_study(pretend(plan("errors", other, replace(protocol, methods=("gcd",)), tmp_path)))
+    (warning,) = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert str(tmp_path / "errors") in warning.getMessage()
 
 
-def test_bad_questions(data: BenchData, protocol: Protocol, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no study 'everything'"):
+def test_bad_requests(data: BenchData, protocol: Protocol, tmp_path: Path) -> None:
+    with raises(ConfigError, "unknown-study"):
         find_study("everything")
-    with pytest.raises(ConfigError, match="does not compare methods"):
+    with raises(ConfigError, "not-applicable") as caught:
         plan("ablation", data, replace(protocol, methods=("gcd",)), tmp_path)
-    with pytest.raises(ConfigError, match="does not vary epsilon"):
+    assert caught.value.facts["setting"] == "methods"
+    with raises(ConfigError, "not-applicable") as caught:
         plan("methods", data, replace(protocol, epsilons=(1.0,)), tmp_path)
-    (tmp_path / "file").write_text("")
-    with pytest.raises(RunError, match="cannot be made"):
-        run_study(plan("errors", data, protocol, tmp_path / "file"), detail=quiet)
+    assert caught.value.facts["setting"] == "epsilons"
+    with raises(ConfigError, "unknown-method"):
+        plan("methods", data, replace(protocol, methods=("magic",)), tmp_path)
     study, artefact = find_study("fig-ks")
     assert study.name == "k"
     assert artefact is not None

@@ -1,4 +1,4 @@
-"""Spreads, escapes and the four formats."""
+"""Spreads, escaping and the four formats of a table."""
 
 import csv
 import io

@@ -1,1 +1,1 @@
-"""The paper's tables, its ablation and its studies, under one protocol: cells that are run once, tables and figures."""
+"""Tables, ablation and studies of the paper under one protocol: rows, cells, tables and figures."""

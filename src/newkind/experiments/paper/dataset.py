@@ -1,107 +1,119 @@
-"""Data to measure on: it carries truth, and it is known by its content rather than by its name."""
+"""Data of a study: a collection with truth, a title for tables, and a digest of its content."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from newkind.backbone.ready import ReadyFeatures
-from newkind.data import BENCHMARKS, Collection, Features, FileImages, Truth, find_obstacles, open_data, printable
-from newkind.errors import BrokenImage, DataError
+from newkind.data import BENCHMARKS, Collection, Features, Truth, find_obstacles, open_data, printable
+from newkind.errors import DataError
+from newkind.experiments.collection_digest import collection_digest
 
 __all__ = ["BenchData", "bench_data", "open_bench_data"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BenchData:
-    """A collection with truth."""
+    """A collection with truth. Made by `bench_data` or `open_bench_data`.
+
+    Parameters
+    ----------
+    collection : Collection
+        The data.
+    truth : Truth
+        Its truth.
+    title : str
+        Name for tables.
+    digest : str
+        Digest of the content.
+    """
 
     collection: Collection
     truth: Truth
     title: str
-    """For tables."""
-    benchmark: str
-    """Its name among the published ones; empty for other data."""
     digest: str
-    """Of what is in it."""
+
+    @property
+    def benchmark(self) -> str:
+        """Name of the published benchmark; empty for other data."""
+        return self.collection.benchmark
 
     @property
     def n_known(self) -> int:
+        """Number of known classes."""
         return self.collection.catalog.n_known_classes
 
     @property
     def n_classes(self) -> int:
-        """Known and new together, as the truth has them."""
+        """Number of known and new classes together, as in the truth."""
         return len(self.truth.class_names)
 
     @property
     def is_ready(self) -> bool:
-        """Whether these are features already, so that no backbone is run."""
+        """Whether the items are features, so that no backbone is used."""
         return isinstance(self.collection.catalog.items, Features)
 
-    def sentence(self) -> str:
-        """Its name, and how much of what there is."""
+    def description(self) -> str:
+        """Title, and numbers of images and classes."""
         catalog = self.collection.catalog
         n_labelled = int(catalog.is_labelled.sum())
         return (
-            f"{self.title}: {n_labelled:,} labelled of {self.n_known} known classes, "
-            f"{len(catalog) - n_labelled:,} unlabelled of {self.n_classes} classes"
+            f"{self.title}: {n_labelled:,} labelled images of {self.n_known} known classes, "
+            f"{len(catalog) - n_labelled:,} unlabelled images of {self.n_classes} classes"
         )
 
 
 def open_bench_data(text: str) -> BenchData:
-    """As `discover` opens it: a folder, a table, an .npz file, or a benchmark as NAME:FOLDER."""
-    name, colon, _ = text.partition(":")
-    is_benchmark = name in BENCHMARKS and (bool(colon) or not os.path.exists(os.path.expanduser(text)))
+    """Open data as `discover` does.
+
+    Parameters
+    ----------
+    text : str
+        A folder, a table, an .npz file, or a benchmark as NAME:FOLDER.
+
+    Returns
+    -------
+    BenchData
+    """
+    collection = open_data(text)
+    if collection.benchmark:
+        return bench_data(collection, title=BENCHMARKS[collection.benchmark].title)
     path = Path(os.path.expanduser(text))
-    title = BENCHMARKS[name].title if is_benchmark else printable((path.name if path.is_dir() else path.stem) or text)
-    return bench_data(open_data(text), title=title, benchmark=name if is_benchmark else "")
+    return bench_data(collection, title=printable((path.name if path.is_dir() else path.stem) or text))
 
 
-def bench_data(collection: Collection, *, title: str, benchmark: str = "") -> BenchData:
-    """Checks that there is something to score."""
+def bench_data(collection: Collection, *, title: str) -> BenchData:
+    """Check that a collection can be scored.
+
+    Parameters
+    ----------
+    collection : Collection
+        The data.
+    title : str
+        Name for tables.
+
+    Returns
+    -------
+    BenchData
+
+    Raises
+    ------
+    DataError
+        With code `no-truth`, `no-unlabelled-truth`, or as `find_obstacles`.
+    """
     catalog, truth = collection.catalog, collection.truth
     if truth is None:
         raise DataError(
-            f"{title} carries no truth, so nothing can be measured on it.",
-            fix="Take a benchmark as NAME:FOLDER, a table with a column 'truth', or an .npz file with 'truth'.",
+            f"{title} has no truth, so nothing can be measured on it.",
+            fix="Use a benchmark as NAME:FOLDER, a table with a column 'truth', or an .npz file with 'truth'.",
+            code="no-truth",
         )
     if obstacles := find_obstacles(catalog.labels, catalog.class_names):
         raise obstacles[0]
     if not ((catalog.labels < 0) & (truth.labels >= 0)).any():
-        raise DataError(f"{title}: no unlabelled image has a truth, so nothing can be measured on it.")
-    return BenchData(
-        collection=collection, truth=truth, title=title, benchmark=benchmark, digest=_digest(collection, truth)
-    )
-
-
-def _digest(collection: Collection, truth: Truth) -> str:
-    """Of labels, truth and items: features and pixels as they are, image files by their names and sizes."""
-    catalog, items = collection.catalog, collection.catalog.items
-    digest = hashlib.sha256(json.dumps([catalog.class_names, truth.class_names, truth.n_old]).encode())
-    digest.update(np.ascontiguousarray(catalog.labels).tobytes())
-    digest.update(np.ascontiguousarray(truth.labels).tobytes())
-    if isinstance(items, Features):
-        digest.update(ReadyFeatures(items).content_hash())
-    elif isinstance(items, FileImages):
-        for i, name in enumerate(items.names):
-            digest.update(f"{name}\0{_size(items.path(i))}\0".encode("utf-8", "surrogatepass"))
-    else:
-        for i in range(len(items)):
-            try:
-                digest.update(hashlib.sha256(items.content(i)).digest())
-            except BrokenImage:
-                digest.update(b"broken")
-    return digest.hexdigest()
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return -1
+        raise DataError(
+            f"{title} has no truth for any unlabelled image, so nothing can be measured on it.",
+            code="no-unlabelled-truth",
+        )
+    return BenchData(collection=collection, truth=truth, title=title, digest=collection_digest(collection))

@@ -1,45 +1,57 @@
-"""The estimated number of categories of a data, found once on the frozen features and kept."""
+"""Estimated number of categories of a data, computed once from the frozen features and kept."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 from pathlib import Path
 
-from newkind.clustering import Estimate, estimate_n_categories
+from newkind.atomic import write_json
+from newkind.clustering.estimate import Estimate
+from newkind.clustering.n_categories import estimate_n_categories
 from newkind.config import BackboneConfig
-from newkind.experiments.cells import slug, trunk_key
+from newkind.experiments.cells import backbone_key, slug
 from newkind.experiments.paper.dataset import BenchData
-from newkind.pipeline.estimate_n_categories import backbone_features, estimate_from_json
+from newkind.pipeline.estimate_n_categories import backbone_features
+from newkind.runs.estimate_file import estimate_from_json
+from newkind.runs.fingerprint import digest_of
 from newkind.runs.run import Run
 
-__all__ = ["kept_estimate", "make_estimate"]
+__all__ = ["estimate_for"]
 
 logger = logging.getLogger(__name__)
 
 
-def kept_estimate(data: BenchData, trunk: BackboneConfig, out: Path) -> Estimate | None:
-    """What was found before; None if nothing was."""
-    path = _path(data, trunk, out)
-    if not path.exists():
+def estimate_for(data: BenchData, config: BackboneConfig, out: Path, *, compute: bool = True) -> Estimate | None:
+    """Estimate of an earlier call, or a new one, which is kept in `out`/estimates.
+
+    Parameters
+    ----------
+    data : BenchData
+        The data.
+    config : BackboneConfig
+        Configuration of the backbone.
+    out : Path
+        Folder of the study.
+    compute : bool, default=True
+        Whether to compute an estimate if there is none.
+
+    Returns
+    -------
+    Estimate or None
+        None if there is none and it is not computed.
+    """
+    # The number of cached views has no influence on the estimate.
+    deciding = None if data.is_ready else {k: v for k, v in backbone_key(config).items() if k != "views"}
+    name = f"{slug(data.benchmark or data.title)}-{digest_of(data.digest, deciding)[:10]}.json"
+    path = out / "estimates" / name
+    if path.exists():
+        return estimate_from_json(Run(path.parent).read_json(path), path)
+    if not compute:
         return None
-    return estimate_from_json(Run(path.parent).read_json(path), path)
-
-
-def make_estimate(data: BenchData, trunk: BackboneConfig, out: Path) -> Estimate:
-    """Finds it out and keeps it."""
-    features, images = backbone_features(data.collection, trunk)
-    found = estimate_n_categories(features, data.collection.catalog.labels[images], n_known=data.n_known, seed=0)
-    logger.info(f"{data.title}: {found.sentence()} (The truth has {data.n_classes}.)")
-    path = _path(data, trunk, out)
+    found = backbone_features(data.collection, config)
+    labels = data.collection.catalog.labels[found.images]
+    estimate = estimate_n_categories(found.features, labels, n_known=data.n_known, seed=0)
+    logger.info(f"{data.title}: {estimate.sentence()} The true number is {data.n_classes}.")
     path.parent.mkdir(parents=True, exist_ok=True)
-    Run(path.parent).write_json(path, found.to_json())
-    return found
-
-
-def _path(data: BenchData, trunk: BackboneConfig, out: Path) -> Path:
-    """One a data and a backbone: how many views are cached has no part in it."""
-    deciding = None if data.is_ready else {k: v for k, v in trunk_key(trunk).items() if k != "n_views"}
-    digest = hashlib.sha256(json.dumps([data.digest, deciding], sort_keys=True).encode()).hexdigest()[:10]
-    return out / "estimates" / f"{slug(data.benchmark or data.title)}-{digest}.json"
+    write_json(path, estimate.to_json())
+    return estimate

@@ -1,4 +1,4 @@
-"""A table in LaTeX with booktabs; every text is escaped."""
+"""LaTeX tables with booktabs. All text is escaped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,22 @@ SPECIAL = {
 
 
 def escape(text: str) -> str:
-    """Text that LaTeX shows as it is."""
+    r"""Escape the special characters of LaTeX.
+
+    Parameters
+    ----------
+    text : str
+        Plain text.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> escape("50 % & more")
+    '50 \\% \\& more'
+    """
     return "".join(SPECIAL.get(character, character) for character in text)
 
 
@@ -42,7 +57,27 @@ def latex_table(
     rows: Sequence[Sequence[str]],
     rules: Sequence[int] = (),
 ) -> str:
-    r"""A `table` environment; needs \usepackage{booktabs}. rules: rows before which a line is drawn."""
+    r"""A `table` environment, for documents with \usepackage{booktabs}.
+
+    Parameters
+    ----------
+    label : str
+        Label for references; not escaped.
+    caption : str
+        Caption.
+    titles : sequence of str
+        Headings of the columns.
+    is_text : sequence of bool
+        Whether each column is aligned to the left; otherwise to the right.
+    rows : sequence of sequence of str
+        Cells.
+    rules : sequence of int, default=()
+        Indices of rows before which a line is drawn.
+
+    Returns
+    -------
+    str
+    """
 
     def line(cells: Sequence[str]) -> str:
         return "  " + " & ".join(map(escape, cells)) + r" \\"

@@ -13,66 +13,95 @@ from newkind.experiments.paper.published import statistics_of
 from newkind.experiments.paper.rows import Row
 from newkind.experiments.spread import Spread, spread_of
 
-__all__ = ["ERRORS", "Finished", "Line", "data_rows", "distance_rows", "epoch_rows", "score_rows"]
+__all__ = ["ERRORS", "Finished", "Line"]
 
 ERRORS = {"true_old": "True Old", "false_new": "False New", "false_old": "False Old", "true_new": "True New"}
+"""Kinds of errors and their column titles."""
 PERCENT = ("all", "old", "new", "all_balanced", "old_balanced", "new_balanced", "nmi", "ari", *ERRORS)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Line:
-    """A row on one data, and its cells: one a seed, none as long as the number of categories is not known."""
+    """A row of a study on one data.
+
+    Parameters
+    ----------
+    data : BenchData
+        The data.
+    row : Row
+        The row.
+    cells : tuple of Cell
+        One cell per seed; none while the number of categories has to be estimated.
+    """
 
     data: BenchData
     row: Row
     cells: tuple[Cell, ...]
 
-    def words(self, *, with_data: bool) -> str:
-        return f"{self.data.title}, {self.row.words()}" if with_data else self.row.words()
-
 
 @dataclass(frozen=True, eq=False)
 class Finished:
-    """A line with those of its cells that are finished."""
+    """A line with the results of its finished cells.
+
+    Parameters
+    ----------
+    line : Line
+        The line.
+    results : list of CellResult
+        Results of its finished cells.
+    """
 
     line: Line
     results: list[CellResult]
 
     @property
     def data(self) -> BenchData:
+        """Data of the line."""
         return self.line.data
 
     @property
     def row(self) -> Row:
+        """Row of the line."""
         return self.line.row
 
     def spread(self, name: str) -> Spread | None:
-        """Of a score over the seeds, shares in percent."""
+        """A score over the seeds.
+
+        Parameters
+        ----------
+        name : str
+            Name of the score, as in `CellResult.score`.
+
+        Returns
+        -------
+        Spread or None
+            Shares are in percent. None if there is no value.
+        """
         return spread_of((result.score(name) for result in self.results), times=100 if name in PERCENT else 1)
 
     def k(self) -> int | Spread | str | None:
-        """The number of categories that was asked for, or that the runs ended with."""
+        """Number of categories that was requested, or that the runs have in the end if it is estimated."""
         if self.row.is_open:
             return "to be estimated"
-        if self.row.n_categories == "auto":
-            return self.spread("n_categories")
-        return self.data.n_classes if self.row.n_categories is None else self.row.n_categories
+        if self.row.n_categories is None:
+            return self.data.n_classes
+        return self.row.n_categories.number if self.row.n_categories.rule == "fixed" else self.spread("n_categories")
 
 
 def score_rows(found: Finished) -> list[dict[str, Any]]:
-    """One row with all scores."""
+    """One table row with all scores."""
     row = _head(found) | {"k": found.k()} | {name: found.spread(name) for name in PERCENT}
     return [row | {"active": found.spread("n_active_clusters"), "published": found.row.published} | _tail(found)]
 
 
 def distance_rows(found: Finished) -> list[dict[str, Any]]:
-    """Also how far the sizes of the found categories are from those of the true ones."""
+    """One table row with all scores, and the distance between predicted and true category sizes."""
     distances = [100 * _distance(result.scores()["distribution"]) for result in found.results]
     return [row | {"distance": spread_of(distances)} for row in score_rows(found)]
 
 
 def _distance(distribution: dict[str, list[float]]) -> float:
-    """Half the sum of the differences of both, each sorted by size: 0 for the same sizes, below 1 always."""
+    """Half the sum of absolute differences of the shares, both sorted by size: 0 for equal sizes, always below 1."""
     true = sorted(distribution["true_old"] + distribution["true_new"], reverse=True)
     predicted = sorted(distribution["predicted_old"] + distribution["predicted_new"], reverse=True)
     length = max(len(true), len(predicted))
@@ -81,7 +110,7 @@ def _distance(distribution: dict[str, list[float]]) -> float:
 
 
 def epoch_rows(found: Finished) -> list[dict[str, Any]]:
-    """A row for each epoch that was scored."""
+    """One table row per epoch that was evaluated."""
     by_epoch: dict[int, list[dict[str, Any]]] = {}
     for result in found.results:
         for metrics in result.run.metrics():
@@ -110,7 +139,7 @@ def _tail(found: Finished) -> dict[str, Any]:
 
 
 def data_rows(datas: Sequence[BenchData]) -> list[dict[str, Any]]:
-    """How much of what each data has; nothing is run."""
+    """One table row per data with its numbers of images and classes; nothing is run."""
     found = []
     for data in datas:
         is_labelled = data.collection.catalog.is_labelled

@@ -1,236 +1,200 @@
-"""The rows of every study: which method, under which settings, with how many categories."""
+"""Rows of every study: which method, with which settings and how many categories."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from newkind.config import NCategories
 from newkind.experiments.paper.dataset import BenchData
-from newkind.experiments.paper.protocol import Protocol
 from newkind.experiments.paper.published import Scores, accuracy_of, unknown_k_of
-from newkind.methods.registry import METHODS, find_method
+from newkind.methods.registry import find_method
 from newkind.methods.simgcd import BENCHMARK_EPSILON, simgcd_recipe
 
-__all__ = [
-    "EPSILONS",
-    "K_FACTORS",
-    "PAPER_ORDER",
-    "Row",
-    "ablation_rows",
-    "distribution_rows",
-    "epsilon_rows",
-    "k_rows",
-    "logit_adjust_rows",
-    "method_rows",
-    "pilot_rows",
-    "recipe_rows",
-    "simgcd_rows",
-    "unknown_k_rows",
-]
+__all__ = ["EPSILONS", "K_FACTORS", "PAPER_ORDER", "Row"]
 
-PAPER_ORDER = (
-    *(name for name in ("kmeans", "rankstats", "uno", "orca", "debiaspl") if name in METHODS),
-    *(name for name in METHODS if name not in ("kmeans", "rankstats", "uno", "orca", "debiaspl", "gcd", "simgcd")),
-    *(name for name in ("gcd", "simgcd") if name in METHODS),
-)
-"""Every method, in the order of the paper's tables."""
+PAPER_ORDER = ("kmeans", "rankstats", "uno", "orca", "debiaspl", "gcd", "simgcd")
+"""Methods of the paper, in the order of its tables."""
 EPSILONS = (0.0, 1.0, 2.0, 4.0)
 K_FACTORS = (0.75, 1.0, 1.25, 1.5, 2.0)
 SUPERVISION = ("minimal", "self-label", "self-distil", "oracle")
 ADJUSTING = ("orca", "debiaspl")
-"""Methods that change logits by hand against the imbalance."""
+"""Methods that adjust logits against the imbalance."""
+AUTO = NCategories("estimated")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A line of a table."""
+    """One row of a table.
+
+    Parameters
+    ----------
+    label : str
+        Text of the first column.
+    method : str
+        Name of a method.
+    settings : mapping, default={}
+        Settings that differ from the defaults of the method.
+    n_categories : NCategories or None, default=None
+        Number of categories. Default: the true number.
+    is_open : bool, default=False
+        Whether the number of categories still has to be estimated.
+    published : tuple of float or None, default=None
+        Published All, Old and New, in percent.
+    values : mapping, default={}
+        Values of further columns.
+    """
 
     label: str
     method: str
     settings: Mapping[str, Any] = field(default_factory=dict)
-    recipe: str | None = None
-    """SimGCD's; None: the protocol's."""
-    n_categories: int | Literal["auto"] | None = None
-    """None: the truth's."""
+    n_categories: NCategories | None = None
     is_open: bool = False
-    """The number of categories is to be estimated, and has not been yet."""
     published: Scores | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
-    """More columns."""
 
-    def words(self) -> str:
-        """What tells it from the other rows."""
-        return ", ".join(
-            [
-                self.label,
-                *(
-                    f"{value:g}" if isinstance(value, float) else str(value)
-                    for value in self.values.values()
-                    if str(value) != self.label
-                ),
-            ]
-        )
+    def title(self) -> str:
+        """Text that distinguishes this row from the others."""
+        more = (f"{value:g}" if isinstance(value, float) else str(value) for value in self.values.values())
+        return ", ".join([self.label, *(text for text in more if text != self.label)])
 
 
 def method_rows(data: BenchData, methods: Sequence[str]) -> list[Row]:
-    """One a method, under its own defaults."""
+    """One row per method, with its default settings."""
     return [
         Row(label=find_method(name).title, method=name, published=accuracy_of(data.benchmark, name)) for name in methods
     ]
 
 
-def simgcd_rows(data: BenchData) -> list[Row]:
-    """SimGCD alone."""
-    return method_rows(data, ["simgcd"])
-
-
 def logit_adjust_rows(data: BenchData, methods: Sequence[str]) -> list[Row]:
-    """One a method, with whether it adjusts logits by hand."""
-    return [
-        Row(
-            label=row.label,
-            method=row.method,
-            published=row.published,
-            values={"adjusts": "yes" if row.method in ADJUSTING else "no"},
-        )
-        for row in method_rows(data, methods)
-    ]
+    """One row per method, with whether it adjusts logits."""
+    rows = method_rows(data, methods)
+    return [replace(row, values={"adjusts": "yes" if row.method in ADJUSTING else "no"}) for row in rows]
 
 
-def ablation_rows(data: BenchData, protocol: Protocol) -> list[Row]:
-    """The steps from GCD to SimGCD; all but the first are settings of SimGCD."""
-    cold = simgcd_recipe(protocol.recipe, n_categories=2).teacher_end
+def ablation_rows(data: BenchData, recipe: str) -> list[Row]:
+    """Steps from GCD to SimGCD. All but the first are settings of SimGCD."""
+    cold = simgcd_recipe(recipe).teacher_end
     decoupled = {"joint": False}
     self_label = {"supervision": "self-label", **decoupled}
-    steps: list[tuple[str, str, dict[str, Any]]] = [
-        ("+SL", "self-labels, classifier on the projector", {**self_label, "classifier_on": "projector"}),
-        ("+BR", "classifier on the backbone's features", {**self_label, "classifier_on": "backbone"}),
-        ("+SD", "self-distillation instead of self-labels", {"teacher_start": cold, **decoupled}),
-        ("+TW", "warm-up of the teacher's temperature", decoupled),
-        ("+JT", "joint training: SimGCD", {}),
-    ]
-    first = Row(
-        label="GCD",
-        method="gcd",
-        published=accuracy_of(data.benchmark, "gcd"),
-        values={"step": "semi-supervised k-means on a contrastive representation"},
-    )
-    return [
-        first,
-        *(
-            Row(
-                label=label,
-                method="simgcd",
-                settings=settings,
-                values={"step": step},
-                published=None if settings else accuracy_of(data.benchmark, "simgcd"),
-            )
-            for label, step, settings in steps
-        ),
-    ]
+    steps: dict[str, tuple[str, dict[str, Any]]] = {
+        "+SL": ("self-labels, classifier on the projector", {**self_label, "classifier_on": "projector"}),
+        "+BR": ("classifier on the features of the backbone", {**self_label, "classifier_on": "backbone"}),
+        "+SD": ("self-distillation instead of self-labels", {"teacher_start": cold, **decoupled}),
+        "+TW": ("warm-up of the teacher temperature", decoupled),
+        "+JT": ("joint training: SimGCD", {}),
+    }
+    gcd, simgcd = method_rows(data, ["gcd", "simgcd"])
+    rows = [replace(gcd, values={"step": "semi-supervised k-means on a contrastive representation"})]
+    for label, (step, settings) in steps.items():
+        published = None if settings else simgcd.published
+        rows.append(replace(simgcd, label=label, settings=settings, values={"step": step}, published=published))
+    return rows
 
 
 def pilot_rows(data: BenchData) -> list[Row]:
-    """What the classifier learns from, on which features, and whether the representation learns with it."""
-    found = []
-    for joint in (False, True):
-        for place in ("backbone", "projector"):
-            for supervision in SUPERVISION:
-                settings = {"supervision": supervision, "classifier_on": place, "joint": joint}
-                is_simgcd = supervision == "self-distil" and place == "backbone" and joint
-                found.append(
-                    Row(
-                        label=supervision,
-                        method="simgcd",
-                        settings=settings,
-                        values={"classifier_on": place, "training": "joint" if joint else "decoupled"},
-                        published=accuracy_of(data.benchmark, "simgcd") if is_simgcd else None,
-                    )
-                )
-    return found
+    """What the classifier learns from, on which features, and whether the representation is trained with it."""
+    simgcd = {"supervision": "self-distil", "classifier_on": "backbone", "joint": True}
+    published = accuracy_of(data.benchmark, "simgcd")
+    return [
+        Row(
+            label=supervision,
+            method="simgcd",
+            settings=(settings := {"supervision": supervision, "classifier_on": place, "joint": joint}),
+            values={"classifier_on": place, "training": "joint" if joint else "decoupled"},
+            published=published if settings == simgcd else None,
+        )
+        for joint in (False, True)
+        for place in ("backbone", "projector")
+        for supervision in SUPERVISION
+    ]
 
 
 def epsilon_rows(data: BenchData, epsilons: Sequence[float]) -> list[Row]:
-    """SimGCD under weights of the entropy term."""
-    usual = BENCHMARK_EPSILON.get(data.benchmark, 1.0)
+    """SimGCD with several weights of the entropy term."""
+    usual, published = BENCHMARK_EPSILON.get(data.benchmark, 1.0), accuracy_of(data.benchmark, "simgcd")
     return [
         Row(
             label=f"{epsilon:g}",
             method="simgcd",
             settings={"entropy_weight": epsilon},
             values={"epsilon": epsilon},
-            published=accuracy_of(data.benchmark, "simgcd") if epsilon == usual else None,
+            published=published if epsilon == usual else None,
         )
         for epsilon in epsilons
     ]
 
 
 def k_rows(data: BenchData, methods: Sequence[str], epsilons: Sequence[float]) -> list[Row]:
-    """Fewer and more categories than the truth has, never fewer than the known ones."""
+    """Fewer and more categories than the true number, but not fewer than known classes."""
     found = []
-    for method in methods:
-        weights: list[float | None] = list(epsilons) if epsilons and method == "simgcd" else [None]
+    for row in method_rows(data, methods):
+        weights: list[float | None] = [*epsilons] if epsilons and row.method == "simgcd" else [None]
         for epsilon in weights:
+            label = row.label if epsilon is None else f"{row.label}, epsilon {epsilon:g}"
+            settings = {} if epsilon is None else {"entropy_weight": epsilon}
             for factor in K_FACTORS:
                 wanted = round(factor * data.n_classes)
                 k = max(wanted, data.n_known, 2)
-                clipped = f" (not {wanted}: there are {data.n_known} known classes)" if k > wanted else ""
-                title = find_method(method).title + ("" if epsilon is None else f", epsilon {epsilon:g}")
+                clipped = f" (instead of {wanted}: {data.n_known} known classes)" if k > wanted else ""
                 found.append(
-                    Row(
-                        label=title,
-                        method=method,
-                        settings={} if epsilon is None else {"entropy_weight": epsilon},
-                        n_categories=k,
+                    replace(
+                        row,
+                        label=label,
+                        settings=settings,
+                        n_categories=NCategories("fixed", k),
                         values={"factor": f"{factor:g} x{clipped}"},
-                        published=accuracy_of(data.benchmark, method) if factor == 1 and epsilon is None else None,
+                        published=row.published if factor == 1 and epsilon is None else None,
                     )
                 )
     return found
 
 
 def unknown_k_rows(data: BenchData, methods: Sequence[str], estimate: int | None) -> list[Row]:
-    """The known number of categories, the estimated one, twice the known one, and discover's own way."""
-    found = []
-    rules: list[tuple[str, str, int | Literal["auto"] | None]] = [
-        ("known", "known", None),
-        ("estimated", "estimated", estimate),
-        ("twice", "twice the known", 2 * data.n_classes),
-        ("auto", "auto", "auto"),
-    ]
-    for method in methods:
-        for rule, words, k in rules:
-            found.append(
-                Row(
-                    label=find_method(method).title,
-                    method=method,
-                    n_categories=k,
-                    is_open=rule == "estimated" and k is None,
-                    values={"rule": words},
-                    published=unknown_k_of(data.benchmark, method, rule),
-                )
-            )
-    return found
-
-
-def recipe_rows(data: BenchData) -> list[Row]:
-    """SimGCD as published and `modern`, between k-means and GCD, with the number of categories known and unknown."""
-    rules: list[tuple[str, int | Literal["auto"] | None]] = [("known", None), ("auto", "auto")]
-    rules.append(("twice the known", 2 * data.n_classes))
-    columns: list[tuple[str, str, str | None]] = [("k-means", "kmeans", None), ("GCD", "gcd", None)]
-    columns += [(f"SimGCD {recipe}", "simgcd", recipe) for recipe in ("release", "modern")]
+    """The true number of categories, the estimated one, twice the true one, and `auto`."""
     return [
-        Row(label=label, method=method, recipe=recipe, n_categories=k, values={"rule": rule})
-        for label, method, recipe in columns
-        for rule, k in rules
+        replace(
+            row,
+            n_categories=n_categories,
+            is_open=rule == "estimated" and n_categories is None,
+            values={"rule": "twice the true number" if rule == "twice" else rule},
+            published=unknown_k_of(data.benchmark, row.method, rule),
+        )
+        for row in method_rows(data, methods)
+        for rule, n_categories in {
+            "known": None,
+            "estimated": None if estimate is None else NCategories("fixed", estimate),
+            "twice": _twice(data, row.method),
+            "auto": AUTO,
+        }.items()
     ]
+
+
+def recipe_rows(data: BenchData, recipe: str) -> list[Row]:
+    """k-means, GCD, SimGCD as published and `modern`, with known and unknown numbers of categories."""
+    labels = {"simgcd": f"SimGCD {recipe}"}
+    return [
+        Row(
+            label=labels.get(method, find_method(method).title),
+            method=method,
+            n_categories=n_categories,
+            values={"rule": rule},
+        )
+        for method in ("kmeans", "gcd", "simgcd", "modern")
+        for rule, n_categories in {"known": None, "auto": AUTO, "twice the true number": _twice(data, method)}.items()
+    ]
+
+
+def _twice(data: BenchData, method: str) -> NCategories:
+    """Twice the true number: exactly for a published method, as an upper bound for `modern`."""
+    return NCategories("at-most" if method == "modern" else "fixed", 2 * data.n_classes)
 
 
 def distribution_rows(data: BenchData, methods: Sequence[str]) -> list[Row]:
-    """The methods, and SimGCD's classifier on the representation of GCD where both are asked for."""
+    """The methods, and the classifier of SimGCD on the representation of GCD if both are compared."""
     found = method_rows(data, methods)
     if {"gcd", "simgcd"} <= set(methods):
-        decoupled = Row(label="SimGCD on GCD's representation (+TW)", method="simgcd", settings={"joint": False})
+        decoupled = Row(label="SimGCD on the representation of GCD (+TW)", method="simgcd", settings={"joint": False})
         found.insert([row.method for row in found].index("simgcd"), decoupled)
     return found

@@ -1,4 +1,4 @@
-"""A table of a study: its rows, and all that has to be said of them, to CSV, JSON, Markdown and LaTeX."""
+"""The table of a study with its protocol and notes, as CSV, JSON, Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from newkind.atomic import write_text
 from newkind.experiments.paper.latex import latex_table
 from newkind.experiments.spread import Spread
 from newkind.progress import duration
-from newkind.runs.run import Run
 
 __all__ = ["NOTHING", "Column", "Table", "shown", "write_table"]
 
 NOTHING = "–"
-WORDS = {
+TITLES = {
     "data": "Data",
     "backbone": "Backbone",
     "image_size": "Image size",
@@ -34,46 +34,84 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Column:
-    """What of a row is shown, under which title."""
+    """Column of a table.
+
+    Parameters
+    ----------
+    key : str
+        Key of its values in the rows.
+    title : str
+        Heading.
+    kind : {"text", "spread", "count", "number", "time", "short"}, default="text"
+        How values are shown: as text; mean ± deviation; a count, possibly with deviation; a number; a time in the largest
+        fitting unit; seconds with three significant digits.
+    """
 
     key: str
     title: str
     kind: str = "text"
-    """text; spread (mean ± deviation); count; number; time (as people say it); short (seconds, to three digits)"""
 
     @property
     def is_text(self) -> bool:
+        """Whether the column is aligned to the left."""
         return self.kind == "text"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Rows with everything that was measured; `columns` are those of them that people see."""
+    """Table of a study.
+
+    Parameters
+    ----------
+    study : str
+        Name of the study, and of the files.
+    title : str
+        Title.
+    about : dict of str to str
+        The protocol.
+    columns : tuple of Column
+        Columns that are shown. Rows may have further values, which only the CSV and JSON files contain.
+    rows : list of dict
+        Values by key.
+    notes : tuple of str, default=()
+        Sentences below the table.
+    """
 
     study: str
     title: str
     about: dict[str, str]
-    """The protocol, on every table."""
     columns: tuple[Column, ...]
     rows: list[dict[str, Any]]
     notes: tuple[str, ...] = ()
 
     def cells(self) -> list[list[str]]:
-        """As people see them."""
+        """Rows as they are shown."""
         return [[shown(row.get(column.key), column.kind) for column in self.columns] for row in self.rows]
 
     def lines(self) -> list[str]:
-        """The protocol and the notes, as sentences."""
-        return [f"{WORDS.get(name, name)}: {text}." for name, text in self.about.items()] + list(self.notes)
+        """The protocol and the notes as sentences."""
+        return [f"{TITLES.get(name, name)}: {text}." for name, text in self.about.items()] + list(self.notes)
 
     def groups(self) -> list[int]:
-        """Rows before which the data changes."""
+        """Indices of rows at which the data changes."""
         names = [row.get("data") for row in self.rows]
         return [i for i in range(1, len(names)) if names[i] != names[i - 1]]
 
 
 def shown(value: Any, kind: str) -> str:
-    """A value as people see it."""
+    """Value as it is shown in a table.
+
+    Parameters
+    ----------
+    value : Any
+        Value of a row; None for a missing one.
+    kind : str
+        Kind of the column, as in `Column`.
+
+    Returns
+    -------
+    str
+    """
     if value is None:
         return NOTHING
     if isinstance(value, Spread):
@@ -88,18 +126,30 @@ def shown(value: Any, kind: str) -> str:
 
 
 def write_table(table: Table, out: Path) -> list[Path]:
-    """Four files beside each other, each whole or not at all."""
+    """Write a table as .csv, .json, .md and .tex, each file atomically.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    out : Path
+        Existing folder.
+
+    Returns
+    -------
+    list of Path
+        The four files.
+    """
     texts = {"csv": to_csv(table), "json": to_json(table), "md": to_markdown(table), "tex": to_latex(table)}
-    run = Run(out)
     paths = []
     for suffix, text in texts.items():
         paths.append(out / f"{table.study}.{suffix}")
-        run.write_text(paths[-1], text)
+        write_text(paths[-1], text)
     return paths
 
 
 def to_csv(table: Table) -> str:
-    """All values as numbers, with the protocol in every row, so that rows of several tables can be put together."""
+    """All values as numbers, with the protocol in every row, so that rows of several tables can be joined."""
     flat = [_flat(row) | {f"protocol_{name}": text for name, text in table.about.items()} for row in table.rows]
     names = list(dict.fromkeys(name for row in flat for name in row))
     text = io.StringIO()
@@ -110,6 +160,7 @@ def to_csv(table: Table) -> str:
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    """Row with one plain value per column."""
     found: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, Spread):
@@ -126,7 +177,7 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def to_json(table: Table) -> str:
-    """Also every single value behind a mean."""
+    """All values, with every single value behind a mean."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, Spread):
@@ -144,7 +195,7 @@ def to_json(table: Table) -> str:
 
 
 def to_markdown(table: Table) -> str:
-    """A title, the table, and what has to be said of it."""
+    """Title, table, protocol and notes."""
 
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in cells) + " |"
@@ -154,12 +205,12 @@ def to_markdown(table: Table) -> str:
         line([":---" if column.is_text else "---:" for column in table.columns]),
         *map(line, table.cells()),
     ]
-    said = "\n".join(f"- {sentence}" for sentence in table.lines())
-    return f"# {table.title}\n\n" + "\n".join(rows) + f"\n\n{said}\n"
+    below = "\n".join(f"- {sentence}" for sentence in table.lines())
+    return f"# {table.title}\n\n" + "\n".join(rows) + f"\n\n{below}\n"
 
 
 def to_latex(table: Table) -> str:
-    """booktabs; a rule where the data changes."""
+    """Table environment with a rule where the data changes."""
     return latex_table(
         label=f"tab:newkind-{table.study}",
         caption=" ".join([f"{table.title}.", *table.lines()]),

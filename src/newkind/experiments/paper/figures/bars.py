@@ -1,20 +1,32 @@
-"""Bars beside each other: error kinds, the pilot study, rules for the number of categories, times."""
+"""Grouped bars: error kinds, the pilot study, rules for the number of categories, times."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from newkind.experiments.paper.figures.sheet import COLOURS, PARTS, Axes, by_data, colours_of, sheet
+from newkind.experiments.paper.figures.sheet import (
+    COLOURS,
+    PARTS,
+    Axes,
+    Layout,
+    by_data,
+    colours_of,
+    draw_by_data,
+    sheet,
+)
 from newkind.experiments.paper.inference import inference_rows
 from newkind.experiments.paper.results import ERRORS, Finished
 from newkind.experiments.spread import Spread
 
-__all__ = ["deviations", "draw_errors", "draw_inference", "draw_pilot", "draw_unknown_k"]
+__all__ = ()
+
+THREE_PARTS = Layout(columns=3, height=2.9)
+HATCHES = {"joint": "//"}
 
 
 def deviations(spreads: Sequence[Spread | None]) -> list[float] | None:
-    """For error bars; None for single runs, which have none."""
+    """Lengths of error bars; None for single runs."""
     found = [0.0 if spread is None else spread.std or 0.0 for spread in spreads]
     return found if any(found) else None
 
@@ -24,9 +36,9 @@ def _bars(
     places: Sequence[str],
     series: Mapping[str, Sequence[Spread | None]],
     colours: Sequence[str],
-    hatches: Sequence[str] | None = None,
+    hatches: Sequence[str] = ("",),
 ) -> None:
-    """A group of bars a place, a colour a series."""
+    """Draw one group of bars per place, one colour per series."""
     width = 0.8 / max(len(series), 1)
     for i, (label, spreads) in enumerate(series.items()):
         xs = [place + (i - (len(series) - 1) / 2) * width for place in range(len(places))]
@@ -36,7 +48,7 @@ def _bars(
             width * 0.94,
             yerr=deviations(spreads),
             color=colours[i % len(colours)],
-            hatch=hatches[i % len(hatches)] if hatches else None,
+            hatch=hatches[i % len(hatches)] or None,
             edgecolor="white",
             linewidth=0.5,
             error_kw={"elinewidth": 0.9, "capsize": 1.5, "ecolor": "#333333"},
@@ -48,75 +60,65 @@ def _bars(
 
 
 def draw_errors(name: str, finished: Sequence[Finished], out: Path, *, prefix: str = "") -> list[Path]:
-    """The four kinds of errors, a colour a method (or an epsilon)."""
-    groups = by_data(finished)
-    paths: list[Path] = []
-    if not groups:
-        return paths
-    with sheet(paths, out / name, len(groups), width=4.6) as drawn:
-        for panel, (title, lines) in zip(drawn.panels, groups.items(), strict=True):
-            series = {f"{prefix}{line.row.label}": [line.spread(kind) for kind in ERRORS] for line in lines}
-            _bars(panel, list(ERRORS.values()), series, colours_of(lines))
-            panel.set_title(title)
-        drawn.panels[0].set_ylabel("errors, % of all unlabelled images")
-        drawn.legend()
-    return paths
+    """The four kinds of errors, one colour per row; `prefix` precedes each label in the legend."""
+
+    def draw(panels: list[Axes], title: str, lines: list[Finished]) -> None:
+        series = {f"{prefix}{line.row.label}": [line.spread(kind) for kind in ERRORS] for line in lines}
+        _bars(panels[0], list(ERRORS.values()), series, colours_of(lines))
+        panels[0].set_title(title)
+
+    layout = Layout(width=4.6, ylabel="errors (% of all unlabelled images)")
+    return draw_by_data(out / name, by_data(finished), draw, layout)
+
+
+def _draw_parts(
+    panels: list[Axes],
+    title: str,
+    place_of: Callable[[Finished], str],
+    series_of: Mapping[str, list[Finished]],
+    style: Mapping[str, Sequence[str]],
+) -> None:
+    """Draw All, Old and New in one panel each, with bars of every series at every place."""
+    places = list(dict.fromkeys(place_of(line) for lines in series_of.values() for line in lines))
+    own = {label: {place_of(line): line for line in lines} for label, lines in series_of.items()}
+    for panel, (key, (part, _)) in zip(panels, PARTS.items(), strict=True):
+        series = {
+            label: [by_place[place].spread(key) if place in by_place else None for place in places]
+            for label, by_place in own.items()
+        }
+        _bars(panel, [place.replace(" the ", "\nthe ") for place in places], series, **style)
+        panel.set_title(f"{title}: {part}")
 
 
 def draw_pilot(name: str, finished: Sequence[Finished], out: Path) -> list[Path]:
-    """All, Old and New under each supervision; colours say which features, hatching that training is joint."""
-    groups = by_data(finished)
-    paths: list[Path] = []
-    if not groups:
-        return paths
-    with sheet(paths, out / name, 3, len(groups), width=4.0, height=2.9) as drawn:
-        for i, (title, lines) in enumerate(groups.items()):
-            places = list(dict.fromkeys(line.row.label for line in lines))
-            kinds = list(
-                dict.fromkeys((line.row.values["classifier_on"], line.row.values["training"]) for line in lines)
-            )
-            kinds.sort()
-            own = {
-                (line.row.label, line.row.values["classifier_on"], line.row.values["training"]): line for line in lines
-            }
-            for panel, (key, (part, _)) in zip(drawn.panels[3 * i : 3 * i + 3], PARTS.items(), strict=True):
-                series = {
-                    f"on the {on}, {training}": [
-                        own[place, on, training].spread(key) if (place, on, training) in own else None
-                        for place in places
-                    ]
-                    for on, training in kinds
-                }
-                colours = [COLOURS[0] if on == "backbone" else COLOURS[1] for on, _ in kinds]
-                _bars(panel, places, series, colours, ["//" if training == "joint" else "" for _, training in kinds])
-                panel.set_title(f"{title}: {part}")
-            drawn.panels[3 * i].set_ylabel("accuracy, %")
-        drawn.legend()
-    return paths
+    """All, Old and New by supervision. Colours distinguish the features; hatched bars are joint training."""
+
+    def draw(panels: list[Axes], title: str, lines: list[Finished]) -> None:
+        kinds: dict[tuple[str, str], list[Finished]] = {}
+        for line in lines:
+            kinds.setdefault((line.row.values["classifier_on"], line.row.values["training"]), []).append(line)
+        ordered = sorted(kinds)
+        series = {f"on the {on}, {training}": kinds[on, training] for on, training in ordered}
+        style = {
+            "colours": [COLOURS[0] if on == "backbone" else COLOURS[1] for on, _ in ordered],
+            "hatches": [HATCHES.get(training, "") for _, training in ordered],
+        }
+        _draw_parts(panels, title, lambda line: line.row.label, series, style)
+
+    return draw_by_data(out / name, by_data(finished), draw, THREE_PARTS)
 
 
 def draw_unknown_k(name: str, finished: Sequence[Finished], out: Path) -> list[Path]:
-    """All, Old and New under each rule for the number of categories."""
-    groups = by_data(finished)
-    paths: list[Path] = []
-    if not groups:
-        return paths
-    with sheet(paths, out / name, 3, len(groups), width=4.0, height=2.9) as drawn:
-        for i, (title, lines) in enumerate(groups.items()):
-            rules = list(dict.fromkeys(str(line.row.values["rule"]) for line in lines))
-            labels = list(dict.fromkeys(line.row.label for line in lines))
-            own = {(line.row.label, str(line.row.values["rule"])): line for line in lines}
-            colours = colours_of([next(line for line in lines if line.row.label == label) for label in labels])
-            for panel, (key, (part, _)) in zip(drawn.panels[3 * i : 3 * i + 3], PARTS.items(), strict=True):
-                series = {
-                    label: [own[label, rule].spread(key) if (label, rule) in own else None for rule in rules]
-                    for label in labels
-                }
-                _bars(panel, [rule.replace(" the ", "\nthe ") for rule in rules], series, colours)
-                panel.set_title(f"{title}: {part}")
-            drawn.panels[3 * i].set_ylabel("accuracy, %")
-        drawn.legend()
-    return paths
+    """All, Old and New by rule for the number of categories."""
+
+    def draw(panels: list[Axes], title: str, lines: list[Finished]) -> None:
+        series: dict[str, list[Finished]] = {}
+        for line in lines:
+            series.setdefault(line.row.label, []).append(line)
+        style = {"colours": colours_of([own[0] for own in series.values()])}
+        _draw_parts(panels, title, lambda line: str(line.row.values["rule"]), series, style)
+
+    return draw_by_data(out / name, by_data(finished), draw, THREE_PARTS)
 
 
 def draw_inference(name: str, finished: Sequence[Finished], out: Path) -> list[Path]:
@@ -138,6 +140,6 @@ def draw_inference(name: str, finished: Sequence[Finished], out: Path) -> list[P
         panel.invert_yaxis()
         panel.margins(x=0.2)
         panel.grid(False, axis="y")
-        panel.set_xlabel("seconds to assign all unlabelled images (features are there)")
+        panel.set_xlabel("time to assign all unlabelled images, without features (s)")
         drawn.legend()
     return paths

@@ -6,45 +6,35 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from newkind.experiments.paper.embedding import kept_points
-from newkind.experiments.paper.figures.sheet import by_data, sheet
+from newkind.experiments.paper.figures.sheet import Axes, Layout, by_data, draw_by_data
 from newkind.experiments.paper.results import Finished
 
-__all__ = ["draw_embedding"]
+__all__ = ()
 
 
 def draw_embedding(name: str, finished: Sequence[Finished], out: Path) -> list[Path]:
-    """Two panels a data; known classes are dots, new ones triangles."""
-    groups = {title: lines[0] for title, lines in by_data(finished).items() if kept_points(lines[0]) is not None}
-    paths: list[Path] = []
-    if not groups:
-        return paths
-    with sheet(paths, out / name, 2, len(groups), width=4.2, height=4.0) as drawn:
+    """Two panels per data; known classes are dots, new ones triangles."""
+    groups = {title: lines for title, lines in by_data(finished).items() if kept_points(lines[0]) is not None}
+
+    def draw(panels: list[Axes], title: str, lines: list[Finished]) -> None:
         from matplotlib import colormaps
 
-        for i, (title, line) in enumerate(groups.items()):
-            kept = kept_points(line) or {}
-            classes = list(dict.fromkeys(kept["classes"]))
-            is_old = dict(zip(kept["classes"], kept["is_old"], strict=True))
-            for panel, moment in zip(drawn.panels[2 * i : 2 * i + 2], ("before", "after"), strict=True):
-                for j, label in enumerate(classes):
-                    points = [
-                        point
-                        for point, own in zip(kept[moment]["points"], kept["classes"], strict=True)
-                        if own == label
-                    ]
-                    panel.scatter(
-                        [x for x, _ in points],
-                        [y for _, y in points],
-                        s=11,
-                        color=colormaps["tab10"](j % 10),
-                        marker="o" if is_old[label] else "^",
-                        linewidths=0,
-                        alpha=0.85,
-                        label=f"{label} ({'known' if is_old[label] else 'new'})",
-                    )
-                panel.set_title(f"{title}: {moment}")
-                panel.set_xticks([])
-                panel.set_yticks([])
-                panel.grid(False)
-        drawn.legend()
-    return paths
+        kept = kept_points(lines[0]) or {}
+        is_old = dict(zip(kept["classes"], kept["is_old"], strict=True))
+        for panel, moment in zip(panels, ("before", "after"), strict=True):
+            points = list(zip(kept[moment]["points"], kept["classes"], strict=True))
+            for j, label in enumerate(dict.fromkeys(kept["classes"])):
+                own = [point for point, name in points if name == label]
+                panel.scatter(
+                    *zip(*own, strict=True),
+                    s=11,
+                    color=colormaps["tab10"](j % 10),
+                    marker="o" if is_old[label] else "^",
+                    linewidths=0,
+                    alpha=0.85,
+                    label=f"{label} ({'known' if is_old[label] else 'new'})",
+                )
+            panel.set(title=f"{title}: {moment}", xticks=[], yticks=[])
+            panel.grid(False)
+
+    return draw_by_data(out / name, groups, draw, Layout(columns=2, width=4.2, height=4.0, ylabel=""))

@@ -1,5 +1,6 @@
 """Data and a protocol that take a second or two."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,5 +22,11 @@ def data(blobs: Path) -> BenchData:
 
 
 @pytest.fixture
+def cub(data: BenchData) -> BenchData:
+    """The same data under the name of a published benchmark."""
+    return replace(data, collection=replace(data.collection, benchmark="cub"), title="CUB_200")
+
+
+@pytest.fixture
 def protocol() -> Protocol:
-    return Protocol(n_seeds=2, epochs=2, batch_size=30, trunk=BackboneConfig(device="cpu"))
+    return Protocol(seeds=2, epochs=2, batch_size=30, backbone=BackboneConfig(device="cpu"))

@@ -1,4 +1,4 @@
-"""For the tests of bench: tiny ready features with truth, to measure on in a second or two."""
+"""Small features with truth, for runs that take a second or two."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ N_CLASSES, N_KNOWN, DIM = 6, 4, 12
 
 
 def write_blobs(path: Path, *, seed: int = 0, with_truth: bool = True) -> Path:
-    """Six clusters of ten; half of the first four are labelled."""
+    """Write six clusters of ten samples; half of the samples of the first four are labelled."""
     rng = np.random.default_rng(seed)
     truth = np.repeat(np.arange(N_CLASSES), 10)
     features = rng.normal(size=(N_CLASSES, DIM))[truth] + 0.5 * rng.normal(size=(len(truth), DIM))
