@@ -19,7 +19,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from newkind.backbone.loader import prepare_cache, prepare_trunk
+from newkind.backbone.loader import load_backbone
+from newkind.backbone.sources import open_source
 from newkind.clustering.kmeans import k_means, known_first
 from newkind.config import BackboneConfig
 from newkind.data import from_features, open_data
@@ -81,14 +82,13 @@ def problems(text: str, n_folds: int) -> tuple[Problem, list[Problem]]:
     data, size, views = text.rsplit("@", 2)
     collection, trunk = open_data(data), BackboneConfig(image_size=int(size), views=int(views))
     assert collection.truth is not None
-    prepared = prepare_trunk(trunk)
-    source = prepare_cache(collection, trunk, prepared)
-    assert source is not None
+    backbone = load_backbone(trunk)
+    source = open_source(collection, trunk, backbone)
     images = np.flatnonzero(source.usable)
     network = Network(
-        prepared.tuned, build_method("kmeans", prepared.tuned.dim, method_config("kmeans", n_categories=2))
+        backbone.tuned, build_method("kmeans", backbone.tuned.dim, method_config("kmeans", n_categories=2))
     )
-    look = partial(image_features, network, source, images, device=prepared.device)
+    look = partial(image_features, network, source, images, device=backbone.device)
     view, mean = look(), look(n_looks=FrameConfig.frame_views)
     labels = torch.from_numpy(collection.catalog.labels[images].astype(np.int64))
     real = (view, mean, labels, collection.truth.labels[images], collection.truth.is_old[images])
