@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["Method", "Recipe", "Settings", "discover"]
 
 METHOD = "Method"
+N_CATEGORIES = (
+    "Number of categories, known and new together, or auto to estimate it. "
+    "Default: the true number if the data has a `truth` column, otherwise auto."
+)
+DRY_RUN = "Only print what would be done, with time and disk space."
+ONLINE = "Compute new random views in every epoch instead of caching tokens."
+EPOCHS = "Number of epochs. Default: 40 for the recipe modern, otherwise 200."
 Method = Annotated[
     str, typer.Option("--method", help="Name of a method; `newkind methods` lists them.", rich_help_panel=METHOD)
 ]
@@ -43,38 +50,18 @@ def discover(
     out: Annotated[Path, typer.Option("--out", help="Run folder to create.")],
     training: TrainingConfig,
     backbone: BackboneConfig,
-    n_categories: Annotated[
-        str | None,
-        typer.Option(
-            help="Number of categories, known and new together, or auto to estimate it. "
-            "Default: the true number if the data has a `truth` column, otherwise auto."
-        ),
-    ] = None,
+    n_categories: Annotated[str | None, typer.Option(help=N_CATEGORIES)] = None,
     at_most: Annotated[int | None, typer.Option(help="Upper bound of an estimated number of categories.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in --out.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Fail unless there is a run to resume.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only print what would be done, with time and disk space.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help=DRY_RUN)] = False,
     report: Annotated[bool, typer.Option(help="Write report.html at the end.")] = True,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write TensorBoard files.")] = False,
     method: Method = "simgcd",
     recipe: Recipe = None,
     settings: Settings = None,
-    online: Annotated[
-        bool,
-        typer.Option(
-            "--online",
-            help="Compute new random views in every epoch instead of caching tokens.",
-            rich_help_panel=METHOD,
-        ),
-    ] = False,
-    epochs: Annotated[
-        int | None,
-        typer.Option(
-            help="Number of epochs. Default: 40 for the recipe modern, otherwise 200.", rich_help_panel="Training"
-        ),
-    ] = None,
+    online: Annotated[bool, typer.Option("--online", help=ONLINE, rich_help_panel=METHOD)] = False,
+    epochs: Annotated[int | None, typer.Option(help=EPOCHS, rich_help_panel="Training")] = None,
 ) -> None:
     """Discover the categories of partly labelled images. The same command resumes an interrupted run."""
     from newkind import distributed

@@ -47,7 +47,7 @@ def _show_settings(name: str, recipe: str | None) -> None:
 
     from newkind.cli.messages import print_line, result_console
     from newkind.config import DEFAULT_BACKBONE, default_recipe, parameter_docs
-    from newkind.methods.registry import find_method, method_config, resolve_method
+    from newkind.methods.registry import method_config, resolve_method
 
     if name == "simgcd":
         recipe = recipe or default_recipe(name, DEFAULT_BACKBONE)
@@ -61,8 +61,7 @@ def _show_settings(name: str, recipe: str | None) -> None:
         value = getattr(config, item.name)
         shown = str(value).lower() if isinstance(value, bool) or value is None else str(value)
         table.add_row(item.name, shown, docs.get(item.name, ""))
-    how = f"{find_method(resolved).title}" + (f", recipe {recipe}" if recipe else "")
-    print_line(f"Settings of {how}:", style="bold")
+    print_line(f"Settings of {name}{f', recipe {recipe}' if recipe else ''}:", style="bold")
     result_console().print(table)
     used = f"--method {name}" + (f" --recipe {recipe}" if recipe and name == "simgcd" else "")
     first = next(iter(fields(config)))

@@ -65,15 +65,16 @@ class TrainingDisplay:
         from newkind.progress import percent
 
         if self.task is None:
-            self.live.start()
             self.task = self.bar.add_task("", total=self.epochs, completed=report.epoch - 1)
+            if self.console.is_terminal:  # a log has no use for a display that is redrawn
+                self.live.start()
         self.bar.update(self.task, completed=report.epoch, description=f"{report.images_per_second:,.0f} images/s")
         self.parts.plain = "  ".join(f"{name} {value:.2f}" for name, value in report.losses.items())
+        line = f"epoch {report.epoch:>4}  loss {report.losses['total']:.3f}"
         if scores is not None:
-            line = f"epoch {report.epoch:>4}  loss {report.losses['total']:.3f}"
-            self.console.print(
-                f"{line}  All {percent(scores.all)}  Old {percent(scores.old)}  New {percent(scores.new)}"
-            )
+            line += f"  All {percent(scores.all)}  Old {percent(scores.old)}  New {percent(scores.new)}"
+        if scores is not None or (report.epoch == self.epochs and not self.console.is_terminal):
+            self.console.print(line)
         if self.tensorboard is not None:
             self._write(report, scores)
         if report.epoch == self.epochs:

@@ -58,5 +58,10 @@ def evaluate_run(run: Run, truth_file: Path) -> RunScores:
             file=truth_file,
         )
     true = np.array([truth[line.file] for line in scored])
-    found = evaluate(true, np.array([line.category for line in scored]), np.array([name in known for name in true]))
+    found = evaluate(
+        true,
+        np.array([line.category for line in scored]),
+        np.array([name in known for name in true]),
+        known_names=sorted(known),
+    )
     return RunScores(found, len(lines) - len(scored))

@@ -103,7 +103,7 @@ def write_results(
     scored = scored_predictions(collection, data, predictions)
     evaluation = None
     if scored is not None and collection.truth is not None:
-        evaluation = evaluate(*scored, class_names=collection.truth.class_names)
+        evaluation = evaluate(*scored, class_names=collection.truth.class_names, n_known=len(known))
     features = found.features.numpy()
     if distributed.main_process():
         run.update_config(n_categories=run.config()["n_categories"] | {"used": n_categories})

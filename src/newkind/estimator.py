@@ -1,0 +1,367 @@
+"""Base class of the scikit-learn estimators: fit and predict on paths, images or features, saved as run folders."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from newkind.api import Discovery, discover, load
+from newkind.config import DEFAULT_BACKBONE, default_epochs
+from newkind.data import Catalog, Collection, encode_labels
+from newkind.data.arrays import from_arrays, from_features
+from newkind.data.items import FileImages
+from newkind.data.names import Names
+from newkind.errors import DataError, RunError
+from newkind.methods.registry import find_method
+from newkind.pipeline.predict import open_model_source
+
+__all__ = ["DiscoveryEstimator"]
+
+
+class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Base class: discovers categories among images or ready features.
+
+    X is an array-like of paths, uint8 images (n, H, W) or (n, H, W, C), or features (n, d). With features no backbone is
+    used: only the heads of the method are trained.
+
+    Parameters
+    ----------
+    n_categories : int or "auto", optional
+        Number of categories, known and new together. Default: "auto", which estimates it.
+    recipe : str, optional
+        Recipe of SimGCD: modern, release or paper. Default: modern, or release on a DINO v1 backbone.
+    settings : dict, optional
+        Settings of the method, such as {"entropy_weight": 2.0}.
+    epochs : int, optional
+        Number of epochs. Default: 40 for `modern`, otherwise 200.
+    batch_size : int, default=128
+        Batch size.
+    learning_rate : float, default=0.1
+        Learning rate for a batch of 128.
+    backbone : str, default="vit_small_patch14_dinov2.lvd142m"
+        Name of a plain ViT in timm.
+    weights : str, optional
+        File with the weights of the backbone.
+    random_weights : bool, default=False
+        Use random weights, for trials.
+    image_size : int, default=224
+        Side of the square input in pixels.
+    views : int, default=8
+        Number of random views per image in the token cache.
+    tuned_blocks : int, default=1
+        Number of blocks that are trained.
+    device : str, default="auto"
+        Device.
+    random_state : int, default=0
+        Random seed.
+    verbose : bool, default=False
+        Show messages and progress bars.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n,)
+        Category of every item; -1 or "" for an image that cannot be read.
+    classes_ : ndarray of shape (K,)
+        Known classes, then new categories: numbers after the largest known one, or names new-01, new-02, ...
+    n_features_in_ : int
+        Number of features; only after `fit` on features.
+    """
+
+    _method: ClassVar[str]
+    _classes: ClassVar[dict[str, type[DiscoveryEstimator]]] = {}
+    """Estimator class of each method."""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        DiscoveryEstimator._classes[cls._method] = cls
+
+    def __init__(
+        self,
+        n_categories: int | Literal["auto"] | None = None,
+        *,
+        recipe: str | None = None,
+        settings: dict[str, Any] | None = None,
+        epochs: int | None = None,
+        batch_size: int = 128,
+        learning_rate: float = 0.1,
+        backbone: str = DEFAULT_BACKBONE,
+        weights: str | None = None,
+        random_weights: bool = False,
+        image_size: int = 224,
+        views: int = 8,
+        tuned_blocks: int = 1,
+        device: str = "auto",
+        random_state: int = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.n_categories = n_categories
+        self.recipe = recipe
+        self.settings = settings
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.backbone = backbone
+        self.weights = weights
+        self.random_weights = random_weights
+        self.image_size = image_size
+        self.views = views
+        self.tuned_blocks = tuned_blocks
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> DiscoveryEstimator:
+        """Discover the categories of X.
+
+        Parameters
+        ----------
+        X : array-like
+            Paths, uint8 images or features.
+        y : array-like of shape (n,)
+            Labels; -1, None, NaN or "" for unlabelled.
+
+        Returns
+        -------
+        self
+        """
+        if y is None:
+            raise ValueError("This estimator requires y to be passed, but the target y is None.")
+        collection = self._collect(X, y, reset=True)
+        epochs = self.epochs
+        if epochs is None:
+            epochs = default_epochs(self._method, self.backbone, self.recipe)
+        own = ("backbone", "weights", "random_weights", "image_size", "views", "tuned_blocks", "device")
+        self._discovery = discover(
+            collection,
+            self._own_folder() / "run",
+            method=self._method,
+            recipe=self.recipe,
+            n_categories=self.n_categories,
+            settings=self.settings,
+            report=False,
+            verbose=self.verbose,
+            epochs=epochs,
+            evaluate_every=epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            seed=self.random_state,
+            **{name: getattr(self, name) for name in own},
+        )
+        self.classes_ = _classes(self._discovery, _is_numeric(y))
+        by_name = {category.name: self.classes_[category.prototype] for category in self._discovery.categories}
+        found = {line.file: by_name[line.category] for line in self._discovery.assignments}
+        missing = -1 if self.classes_.dtype.kind == "i" else ""
+        self.labels_ = np.array([found.get(name, missing) for name in collection.catalog.items.names])
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, **_: Any) -> NDArray[Any]:
+        """Category of every item, as `fit(X, y).labels_`."""
+        return self.fit(X, y).labels_
+
+    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> NDArray[np.float32]:
+        """Features (n, d) after training, as `fit(X, y).transform(X)`."""
+        return self.fit(X, y).transform(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Most likely category of each item.
+
+        Parameters
+        ----------
+        X : array-like
+            Items of the kind that the estimator was fitted on.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Values of `classes_`.
+        """
+        best = self.predict_proba(X).argmax(axis=1)
+        chosen: NDArray[Any] = self.classes_[best]
+        return chosen
+
+    def predict_proba(self, X: Any) -> NDArray[np.float32]:
+        """Probability (n, K) of each category, with columns as `classes_`."""
+        network = self._fitted().model.network
+        device = next(network.method.parameters(), torch.zeros(0)).device
+        with torch.no_grad():
+            return network.category_probabilities(torch.from_numpy(self._features(X)).to(device)).cpu().numpy()
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """L2-normalised class features (n, d)."""
+        features = self._features(X)
+        unit: NDArray[np.float32] = features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
+        return unit
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ARG002
+        """Names of the columns of `transform`."""
+        name = type(self).__name__.lower()
+        return np.array([f"{name}{i}" for i in range(self._fitted().model.dim)], dtype=object)
+
+    def save(self, path: str | Path) -> None:
+        """Save as a run folder, which `newkind.load` and the command line read too.
+
+        Parameters
+        ----------
+        path : str or path
+            Folder to create.
+        """
+        found = self._fitted()
+        if Path(path).exists():
+            raise RunError(
+                f"{path} exists already. It was not changed.", fix="Save to another folder.", code="exists", folder=path
+            )
+        shutil.copytree(found.run.folder, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> DiscoveryEstimator:
+        """Load a finished run.
+
+        Parameters
+        ----------
+        path : str or path
+            A run folder, written by `save`, `discover` or the command line.
+
+        Returns
+        -------
+        DiscoveryEstimator
+            A fitted estimator of the class that belongs to the method of the run.
+        """
+        found = load(path)
+        content = found.run.config()
+        config = content["config"]
+        name, training, backbone = config["method_name"], config["training"], config["backbone"]
+        recipe = {"modern": "modern", "simgcd": "release"}.get(name)
+        usual = find_method(name).config()
+        changed = {
+            item.name: config["method"][item.name]
+            for item in fields(usual)
+            if item.name in config["method"] and config["method"][item.name] != getattr(usual, item.name)
+        }
+        model = cls._classes["simgcd" if name == "modern" else name](
+            content["n_categories"].get("used", len(found.categories)),
+            recipe=recipe,
+            settings=changed or None,
+            random_state=training["seed"],
+            backbone=backbone["name"],
+            **{name: training[name] for name in ("epochs", "batch_size", "learning_rate")},
+            **{
+                name: backbone[name]
+                for name in ("weights", "random_weights", "image_size", "views", "tuned_blocks", "device")
+            },
+        )
+        model._discovery = found
+        model.classes_ = _classes(found, all(c.name.isdecimal() for c in found.categories if c.status == "known"))
+        by_name = {category.name: model.classes_[category.prototype] for category in found.categories}
+        model.labels_ = np.array([by_name[line.category] for line in found.assignments])
+        if found.run.read_json(found.run.model_card).get("weights_sha256") is None:
+            model.n_features_in_ = found.model.dim
+        return model
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State with the files of the run, whose folder is removed with this object."""
+        state = dict(super().__getstate__())
+        found = state.pop("_discovery", None)
+        if found is not None:
+            state["_files"] = {path.name: path.read_bytes() for path in found.run.folder.iterdir() if path.is_file()}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        files = state.pop("_files", None)
+        super().__setstate__(state)
+        if files is not None:
+            folder = self._own_folder()
+            for name, content in files.items():
+                (folder / name).write_bytes(content)
+            self._discovery = load(folder)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_discovery")
+
+    def _fitted(self) -> Discovery:
+        check_is_fitted(self)
+        return self._discovery
+
+    def _own_folder(self) -> Path:
+        """A folder that is removed with this estimator."""
+        folder = tempfile.mkdtemp(prefix="newkind-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return Path(folder)
+
+    def _features(self, X: Any) -> NDArray[np.float32]:
+        """Class features (n, d), not normalised."""
+        model = self._fitted().model
+        items = self._collect(X, None, reset=False).catalog.items
+        source, device = open_model_source(model, items)
+        batches = [np.arange(i, min(i + 64, len(items))) for i in range(0, len(items), 64)]
+        network = model.network.eval()
+        with torch.no_grad():
+            parts = [
+                network.features(found.tokens.to(device)).cpu().numpy()
+                for found in source.evaluation_batches(iter(batches))
+                if len(found.rows)
+            ]
+        if source.skipped:
+            first = source.skipped[0]
+            raise DataError(f"{first.name} cannot be read: {first.reason}.", code="broken-image", name=first.name)
+        return np.concatenate(parts)
+
+    def _collect(self, X: Any, y: Any, *, reset: bool) -> Collection:
+        """Collection of paths, images or features, by the type of X."""
+        paths = _paths(X)
+        if paths is not None:
+            given = encode_labels(_listed(y, len(paths)))
+            if len(given.indices) != len(paths):
+                raise DataError(
+                    f"Expected one label per item, got {len(given.indices)} labels for {len(paths)} paths.",
+                    code="length-mismatch",
+                )
+            items = FileImages(Path(), Names(paths))
+            catalog = Catalog(items=items, labels=given.indices, class_names=given.class_names)
+            return Collection(catalog=catalog, origin="paths")
+        values = X if hasattr(X, "columns") else np.asarray(X)
+        if getattr(values, "dtype", None) == np.uint8 and values.ndim >= 3:
+            return from_arrays(values, _listed(y, len(values)))
+        checked = validate_data(self, X, reset=reset, dtype=np.float32, ensure_min_samples=2 if reset else 1)
+        return from_features(checked, _listed(y, len(checked)))
+
+
+def _paths(X: Any) -> list[str] | None:
+    """X as a list of paths; None if it is something else."""
+    if isinstance(X, str | Path) or not hasattr(X, "__len__") or not len(X) or getattr(X, "ndim", 1) != 1:
+        return None
+    items = list(X)
+    return [str(item) for item in items] if all(isinstance(item, str | Path) for item in items) else None
+
+
+def _listed(y: Any, n: int) -> list[Any]:
+    """Labels as a list; None for n unlabelled items."""
+    return [None] * n if y is None else np.asarray(y, dtype=object).ravel().tolist()
+
+
+def _is_numeric(y: Any) -> bool:
+    return not any(isinstance(value, str) and value for value in _listed(y, 0))
+
+
+def _classes(found: Discovery, numeric: bool) -> NDArray[Any]:
+    """A value for each prototype: numbers if the labels are numbers, names otherwise."""
+    if not numeric:
+        return np.array([category.name for category in found.categories])
+    known = [int(category.name) for category in found.categories if category.status == "known"]
+    n_new = len(found.categories) - len(known)
+    return np.array(known + list(range(max(known) + 1, max(known) + 1 + n_new)))
