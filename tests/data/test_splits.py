@@ -78,7 +78,7 @@ def test_divide_by_hand() -> None:
     class_ids = np.array([7, 3, 9, 3, 7, 1, 9, 3, 7, 3])
     division = divide(class_ids, old=[7, 3], new=[9, 1])
     assert division.truth.tolist() == [0, 1, 2, 1, 0, 3, 2, 1, 0, 1]
-    # Old images stand at 0 1 3 4 7 8 9; of these seven, seed 0 draws three.
+    # Old images are at 0 1 3 4 7 8 9; of these seven, seed 0 draws three.
     positions = np.array([0, 1, 3, 4, 7, 8, 9])[legacy_choice(7, 0.5, 0)]
     expected = [int(division.truth[i]) if i in positions else -1 for i in range(10)]
     assert division.labels.tolist() == expected

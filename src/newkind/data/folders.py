@@ -74,10 +74,9 @@ def read_folder(root: str | os.PathLike[str]) -> Collection:
     if not names:
         fix = f"Expected one subfolder per known class with {', '.join(sorted(IMAGE_SUFFIXES))} files in it."
         raise no_images(f"{printable(str(root))} has no image", walk.skipped, walk.ignored, fix)
+    items = FileImages(root, Names(names))
     return Collection(
-        catalog=Catalog(
-            items=FileImages(root, Names(names)), labels=np.array(labels, dtype=np.int32), class_names=tuple(classes)
-        ),
+        catalog=Catalog(items=items, labels=np.array(labels, dtype=np.int32), class_names=tuple(classes)),
         skipped=walk.skipped,
         ignored=dict(walk.ignored),
         origin=str(root),

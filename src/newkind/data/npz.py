@@ -61,16 +61,10 @@ def read_npz(path: str | os.PathLike[str]) -> Collection:
             arrays=sorted(held),
         )
     for key, array in held.items():
-        if key in LISTS and array.ndim != 1:
+        if (key in LISTS and array.ndim != 1) or (key in kinds and array.ndim == 0):
+            expected = "one dimension" if key in LISTS else "one row per item"
             raise DataError(
-                f"{path}: `{key}` has shape {array.shape}; expected one dimension.",
-                code="array-shape",
-                array=key,
-                shape=array.shape,
-            )
-        if key in kinds and array.ndim == 0:
-            raise DataError(
-                f"{path}: `{key}` is a single number; expected an array with one row per item.",
+                f"{path}: `{key}` has shape {array.shape}; expected {expected}.",
                 code="array-shape",
                 array=key,
                 shape=array.shape,

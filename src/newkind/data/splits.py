@@ -184,10 +184,20 @@ def divide(
         )
     if len(np.unique(classes)) != len(classes):
         raise DataError("A class is listed more than once in `old` and `new`.", code="class-lists")
+    truth = _positions(class_ids, classes)
+    of_old_classes = np.flatnonzero(truth < len(old))
+    chosen = of_old_classes[labelled_subset(len(of_old_classes), proportion, seed)]
+    labels = np.full(len(truth), UNLABELLED, dtype=np.int32)
+    labels[chosen] = truth[chosen]
+    return Division(labels=labels, truth=truth)
+
+
+def _positions(class_ids: NDArray[Any], classes: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Position of each class id (N,) in `classes`."""
     order = np.argsort(classes)
     place = np.searchsorted(classes, class_ids, sorter=order).clip(max=len(classes) - 1)
-    truth = order[place].astype(np.int32)  # (N,)
-    unknown = np.flatnonzero(classes[truth] != class_ids)
+    positions: NDArray[np.int32] = order[place].astype(np.int32)
+    unknown = np.flatnonzero(classes[positions] != class_ids)
     if unknown.size:
         image = int(unknown[0])
         raise DataError(
@@ -195,8 +205,4 @@ def divide(
             code="unknown-class",
             image=image,
         )
-    of_old_classes = np.flatnonzero(truth < len(old))
-    chosen = of_old_classes[labelled_subset(len(of_old_classes), proportion, seed)]
-    labels = np.full(len(truth), UNLABELLED, dtype=np.int32)
-    labels[chosen] = truth[chosen]
-    return Division(labels=labels, truth=truth)
+    return positions

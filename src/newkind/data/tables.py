@@ -75,10 +75,9 @@ def read_table(path: str | os.PathLike[str]) -> Collection:
         raise _no_files(path, skipped)
     given = encode_labels(row.label for row in seen.values())
     truth = encode_truth((row.truth for row in seen.values()), given) if has_truth else None
+    items = FileImages(path.parent, Names(seen))
     return Collection(
-        catalog=Catalog(
-            items=FileImages(path.parent, Names(seen)), labels=given.indices, class_names=given.class_names
-        ),
+        catalog=Catalog(items=items, labels=given.indices, class_names=given.class_names),
         truth=truth,
         skipped=tuple(skipped),
         origin=str(path),
