@@ -65,7 +65,7 @@ class Images(ABC):
         Parameters
         ----------
         index : int
-            Position of the image.
+            Index into `names`.
 
         Returns
         -------
