@@ -8,7 +8,7 @@ import json
 import torch
 
 from measure import best_seconds, peak_flops
-from newkind.backbone.cache_builder import GROUP
+from newkind.backbone.cache_plan import GROUP
 from newkind.backbone.vit import Trunk, build_vit, split
 
 MODELS = {"ViT-S/14": "vit_small_patch14_dinov2.lvd142m", "ViT-B/16": "vit_base_patch16_224.dino"}

@@ -74,6 +74,7 @@ def clear_message() -> Iterator[None]:
 
 
 def _peer_died() -> NewkindError:
+    """Error for the failure of another process."""
     return NewkindError(
         "Another process of this job has failed or was stopped. The last checkpoint is kept.",
         fix="Run the same command again to resume from it.",
@@ -283,6 +284,7 @@ def barrier() -> None:
 
 
 def _has_group() -> bool:
+    """Whether this process belongs to a process group."""
     return dist.is_available() and dist.is_initialized()
 
 

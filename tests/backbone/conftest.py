@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from newkind.backbone.cache_builder import CacheKey
+from newkind.backbone.cache_plan import CacheKey
 from newkind.backbone.loader import Backbone, load_backbone
 from newkind.config import BackboneConfig
 from newkind.data import Collection, read_folder

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from newkind.backbone.cache_builder import CacheKey, build_cache, plan_cache
+from newkind.backbone.cache_builder import build_cache
+from newkind.backbone.cache_plan import CacheKey, plan_cache
 from newkind.backbone.loader import Backbone
 from newkind.backbone.online import OnlineTokens
 from newkind.data import Collection, from_arrays

@@ -14,9 +14,10 @@ import pytest
 import torch
 
 from error_codes import raises
-from newkind.backbone import cache_builder
-from newkind.backbone.cache_builder import CacheKey, build_cache, image_views, plan_cache
+from newkind.backbone import cache_plan
+from newkind.backbone.cache_builder import build_cache, image_views
 from newkind.backbone.cache_folders import list_caches, remove_cache
+from newkind.backbone.cache_plan import CacheKey, plan_cache
 from newkind.backbone.loader import Backbone
 from newkind.backbone.token_cache import TokenCache
 from newkind.data import Collection, from_features, read_folder
@@ -128,9 +129,9 @@ def test_another_key_is_another_cache(collection, key, change) -> None:
 
 def test_a_full_disk_takes_fewer_views_and_then_none(collection, key, backbone, monkeypatch) -> None:
     wanted = plan_cache(collection, key, backbone.trunk)
-    room = cache_builder.SPARE_BYTES + wanted.bytes_todo - 1
+    room = cache_plan.SPARE_BYTES + wanted.bytes_todo - 1
     usage = type("Usage", (), {"free": room})
-    monkeypatch.setattr(cache_builder.shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr(cache_plan.shutil, "disk_usage", lambda _: usage)
     assert plan_cache(collection, key, backbone.trunk).layout.n_views == 2
     usage.free = 1000
     plan = plan_cache(collection, key, backbone.trunk)
@@ -239,7 +240,7 @@ def test_a_complete_cache_needs_no_disk_and_no_lock(collection, key, backbone, m
     from filelock import FileLock
 
     build(collection, key, backbone)
-    monkeypatch.setattr(cache_builder.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
+    monkeypatch.setattr(cache_plan.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
     plan = plan_cache(collection, key, backbone.trunk)
     with FileLock(plan.folder / "lock"):
         assert build_cache(collection, plan, backbone.trunk, advance=quiet).usable.all()

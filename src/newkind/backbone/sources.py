@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 
 from newkind import distributed
-from newkind.backbone.cache_builder import CacheKey, CachePlan, build_cache, plan_cache
+from newkind.backbone.cache_builder import build_cache
+from newkind.backbone.cache_plan import CacheKey, CachePlan, plan_cache
 from newkind.backbone.decoded_views import log_skipped
 from newkind.backbone.loader import Backbone
 from newkind.backbone.online import OnlineTokens

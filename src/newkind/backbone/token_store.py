@@ -256,9 +256,11 @@ class TokenStore:
                 )
 
     def _damaged(self, what: str, **facts: Any) -> CacheError:
+        """Error for a damaged store."""
         return CacheError(what, fix=self._remedy(), code="damaged", folder=self.folder, **facts)
 
     def _remedy(self) -> str:
+        """Command that removes the store."""
         return f"Remove it with: newkind cache prune {self.folder.name}"
 
 
@@ -271,6 +273,7 @@ def _write_all(file: BinaryIO, at: int, content: bytes) -> None:
 
 
 def _close_all(files: dict[int, BinaryIO]) -> None:
+    """Close and forget open files."""
     for file in files.values():
         file.close()
     files.clear()

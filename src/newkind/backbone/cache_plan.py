@@ -1,0 +1,207 @@
+"""Planning the token cache: which images have no tokens yet, and how much disk space they need.
+
+A cache is a folder named after the data, with a key of everything that its tokens depend on: the weights of the backbone,
+where it is split, the view recipe, the seed, the number of views, and the storage dtype. Inside it, a record is found by the
+content of its image.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from newkind.backbone.decoded_views import content_digest
+from newkind.backbone.record_layout import RecordLayout
+from newkind.backbone.token_store import TokenStore
+from newkind.backbone.vit import Trunk
+from newkind.data import Collection, Features, FileImages, Images, printable
+from newkind.data.prefetch import map_ahead, n_cpus
+from newkind.data.views import ViewRecipe
+from newkind.errors import DataError
+from newkind.paths import cache_dir
+
+__all__ = ["CacheKey", "CachePlan", "plan_cache"]
+
+GROUP = 8
+"""Images that pass the trunk and are written to disk together. The last bit of a result can depend on the batch size, so groups
+are always the same, whether or not a build was interrupted."""
+SPARE_BYTES = 2**30
+"""Free disk space that a cache leaves to others."""
+MIN_VIEWS = 2
+"""Views that a training step needs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheKey:
+    """Everything that cached tokens depend on, except the images.
+
+    Parameters
+    ----------
+    backbone : str
+        Name of the backbone in timm.
+    weights_sha256 : str
+        Digest of its weights.
+    n_tuned : int
+        Number of tuned blocks, before which the backbone is split.
+    recipe : ViewRecipe
+        Recipe of the views.
+    n_views : int
+        Number of random views per image, V.
+    seed : int
+        Seed of the random views.
+    dtype : {"float16", "int8"}, default="float16"
+        Storage dtype of the tokens.
+    """
+
+    backbone: str
+    weights_sha256: str
+    n_tuned: int
+    recipe: ViewRecipe
+    n_views: int
+    seed: int
+    dtype: str = "float16"
+
+    def folder(self, place: str) -> Path:
+        """Folder of the cache.
+
+        Parameters
+        ----------
+        place : str
+            Name of the data, for example its folder. The name of the cache folder starts with the last part of it.
+
+        Returns
+        -------
+        Path
+        """
+        digest = hashlib.sha256(json.dumps([asdict(self), place], sort_keys=True).encode()).hexdigest()[:12]
+        readable = "".join(c if c.isalnum() else "-" for c in Path(place).name or "data")[:40]
+        return cache_dir("tokens") / f"{readable}-{digest}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CachePlan:
+    """What a build has to compute.
+
+    Parameters
+    ----------
+    key : CacheKey
+        Key of the cache.
+    place : str
+        Name of the data.
+    folder : Path
+        Folder of the cache.
+    layout : RecordLayout
+        Layout of a record.
+    digests : list of bytes
+        Digest of the content of each image; empty for an image that cannot be read.
+    todo : list of int
+        Images without tokens, each content once.
+    free_bytes : int
+        Free disk space.
+    """
+
+    key: CacheKey
+    place: str
+    folder: Path
+    layout: RecordLayout
+    digests: list[bytes]
+    todo: list[int]
+    free_bytes: int
+
+    @property
+    def n_views_todo(self) -> int:
+        """Number of views to compute."""
+        return len(self.todo) * (self.layout.n_views + 1)
+
+    @property
+    def n_stored(self) -> int:
+        """Number of different images that have tokens already."""
+        return len({digest for digest in self.digests if digest}) - len(self.todo)
+
+    @property
+    def bytes_todo(self) -> int:
+        """Disk space of what is to be computed."""
+        return len(self.todo) * self.layout.record_bytes
+
+    @property
+    def fits(self) -> bool:
+        """Whether the disk has space for it."""
+        return not self.todo or self.bytes_todo + SPARE_BYTES <= self.free_bytes
+
+
+def plan_cache(collection: Collection, key: CacheKey, trunk: Trunk) -> CachePlan:
+    """Find which images have no tokens yet. If the disk has no space for all views, plan as many as fit.
+
+    Parameters
+    ----------
+    collection : Collection
+        Images.
+    key : CacheKey
+        Key of the cache.
+    trunk : Trunk
+        Frozen part of the backbone.
+
+    Returns
+    -------
+    CachePlan
+
+    Raises
+    ------
+    DataError
+        With code `no-images` for a collection of features.
+    """
+    images = images_of(collection)
+    digests = list(map_ahead(lambda i: content_digest(images, i), range(len(images)), n_threads=n_cpus(), ahead=256))
+    while True:
+        plan = _plan(_place_of(collection), key, trunk, digests)
+        # A cache that was begun is completed rather than replaced by a smaller one.
+        if plan.fits or plan.n_stored or key.n_views <= MIN_VIEWS:
+            return plan
+        key = replace(key, n_views=key.n_views - 1)
+
+
+def images_of(collection: Collection) -> Images:
+    """Images of a collection; features have none."""
+    if isinstance(collection.catalog.items, Features):
+        raise DataError("Features need neither a backbone nor a token cache.", code="no-images")
+    return collection.catalog.items
+
+
+def _place_of(collection: Collection) -> str:
+    """Name that distinguishes this data from other data: the folder of its files, or its origin."""
+    items = collection.catalog.items
+    return printable(str(items.root.resolve()) if isinstance(items, FileImages) else collection.origin)
+
+
+def _plan(place: str, key: CacheKey, trunk: Trunk, digests: list[bytes]) -> CachePlan:
+    """Plan for exactly this key."""
+    layout = RecordLayout(
+        n_views=key.n_views,
+        n_tokens=trunk.n_tokens,
+        dim=trunk.dim,
+        dtype=key.dtype,
+        keep_moments=trunk.keep_moments,
+    )
+    folder = key.folder(place)
+    known: set[bytes] = {b""}
+    if (folder / "meta.json").exists():
+        store = TokenStore(folder, layout, about=about(key, place))
+        known |= {digest for digest in digests if store.slot_of(digest) is not None}
+        store.close()
+    todo = []
+    for i, digest in enumerate(digests):
+        if digest not in known:
+            known.add(digest)
+            todo.append(i)
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    free = shutil.disk_usage(existing).free
+    return CachePlan(key=key, place=place, folder=folder, layout=layout, digests=digests, todo=todo, free_bytes=free)
+
+
+def about(key: CacheKey, place: str) -> dict[str, Any]:
+    """What `meta.json` says about the records."""
+    return {"place": place, "group": GROUP, **asdict(key)}
