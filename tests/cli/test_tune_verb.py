@@ -1,54 +1,78 @@
-"""`newkind tune`, as a user runs it."""
+"""`newkind tune` on the command line."""
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from error_codes import raises
+from typer.testing import CliRunner
+
+from newkind.cli import app
+from newkind.errors import NewkindError
+
+NEWKIND = shlex.join([sys.executable, "-m", "newkind"])
 
 
 @pytest.fixture
-def clouds(tmp_path: Path) -> Path:
-    """Six clouds in 8-d; four are known, with half of their samples labelled."""
+def clouds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Six clusters in 8-d; four are known, with half of their samples labelled."""
     rng = np.random.default_rng(0)
     kind = np.repeat(np.arange(6), 12)
     features = (3 * rng.normal(size=(6, 8))[kind] + rng.normal(size=(72, 8))).astype(np.float32)
     labels = np.where((kind < 4) & (np.arange(72) % 2 == 0), kind, -1)
-    np.savez(tmp_path / "clouds.npz", features=features, labels=labels, truth=kind)
+    np.savez(tmp_path / "my clouds.npz", features=features, labels=labels, truth=kind)
     np.savez(tmp_path / "blank.npz", features=features, labels=np.full(72, -1))
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def answer(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def shell(command: str, place: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command line as a user pastes it."""
     environment = os.environ | {"COLUMNS": "200", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "newkind", "tune", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=place, env=environment)
+    pasted = command.replace("newkind", NEWKIND, 1)
+    return subprocess.run(
+        pasted, shell=True, capture_output=True, text=True, check=False, cwd=place, env=environment, timeout=300
+    )
 
 
 def test_from_labels_to_the_next_command(clouds: Path) -> None:
-    done = answer(clouds, "clouds.npz", "--out", "o", "--try", "mixture_balance=1", "--epochs", "2")
+    tune = (
+        "newkind tune 'my clouds.npz' --out o --try mixture_balance=1 --epochs 2 --views 4 --seed 1 --set frame_views=2"
+    )
+    done = shell(tune, clouds)
     assert done.returncode == 0, done.stderr
-    assert "4 runs (2 settings x 2 folds), about " in done.stdout
-    assert "[4/4] mixture_balance=1, fold 1: All " in done.stdout
-    assert "default" in done.stdout
-    assert "Next:  newkind discover clouds.npz --out RUN" in done.stdout
+    assert "[4/4] mixture_balance=1, fold 1: All " in done.stderr
     found = json.loads((clouds / "o" / "tune.json").read_text())
     assert [len(row["all"]["folds"]) for row in found["rows"]] == [2, 2]
     assert found["n_classes"] == 4
     assert found["verdict"] in done.stdout
     assert (clouds / "o" / "tune.md").exists()
+    (following,) = [line.split("Next:")[1].strip() for line in done.stdout.splitlines() if "Next:" in line]
+    assert following == found["command"]
+    assert shlex.split(following)[2] == "my clouds.npz"
+    assert {"--views", "--seed", "frame_views=2"} <= set(shlex.split(following))
+    pasted = shell(f"{following} --dry-run", clouds)
+    assert pasted.returncode == 0, pasted.stderr
+
+
+def test_dry_run(clouds: Path) -> None:
+    arguments = ["tune", "my clouds.npz", "--out", "o", "--try", "mixture_balance=1", "--dry-run"]
+    answer = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert answer.exit_code == 0
+    assert answer.output.count("to run  ") == 4
+    assert not (clouds / "o").exists()
 
 
 @pytest.mark.parametrize(
-    ("data", "extra", "sentence"),
-    [("blank.npz", "mixture_balance=1", "No image is labelled"), ("clouds.npz", "speed=9", "has no setting 'speed'")],
+    ("data", "extra", "code"),
+    [("blank.npz", "mixture_balance=1", "no-labels"), ("my clouds.npz", "speed=9", "unknown-setting")],
 )
-def test_bad_input(clouds: Path, data: str, extra: str, sentence: str) -> None:
-    done = answer(clouds, data, "--out", "o", "--try", extra)
-    assert done.returncode == 2
-    assert sentence in done.stderr
-    assert "Traceback" not in done.stderr
+def test_bad_input(clouds: Path, data: str, extra: str, code: str) -> None:
+    with raises(NewkindError, code):
+        CliRunner().invoke(app, ["tune", data, "--out", "o", "--try", extra], catch_exceptions=False)
     assert not (clouds / "o").exists()

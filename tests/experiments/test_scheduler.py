@@ -78,9 +78,7 @@ def test_a_failure_does_not_stop_the_others(
     assert len(schedule.results()) == 3
 
 
-def test_an_error_that_concerns_all_cells_stops(
-    blobs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_that_concerns_all_cells_stops(blobs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(*_, **__):
         raise ConfigError("No.", code="nonsense")
 

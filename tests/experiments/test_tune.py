@@ -132,9 +132,7 @@ def test_a_method_without_training(tmp_path: Path) -> None:
 
 def test_the_next_command_repeats_the_conditions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     training = TrainingConfig(epochs=3, batch_size=16, seed=3)
-    config = TuneConfig(
-        tries={"head_rate": ["0.5"]}, recipe="release", settings={"block_rate": "0"}, training=training
-    )
+    config = TuneConfig(tries={"head_rate": ["0.5"]}, recipe="release", settings={"block_rate": "0"}, training=training)
     real = cells._content
 
     def content(cell, run, seconds):  # type: ignore[no-untyped-def]

@@ -26,7 +26,7 @@ from newkind.experiments.scheduler import Schedule, Watch
 from newkind.experiments.tune_config import EPOCHS, TuneConfig
 from newkind.methods.registry import find_method
 from newkind.pipeline.announce import announce_data, step_seconds
-from newkind.pipeline.setup import Setup, fit_batch, load_setup, new_network
+from newkind.pipeline.setup import Setup, load_setup, new_network
 
 __all__ = ["EPOCHS", "TuneConfig", "TunePlan", "plan_tuning", "run_tuning", "tune"]
 
@@ -217,10 +217,11 @@ def _seconds_per_run(cell: Cell, setup: Setup) -> float | None:
     """Estimated time of one run, from one training step; None if nothing is trained."""
     if not find_method(cell.method).method.trains:
         return None
-    n_images = len(cell.collection.catalog)
-    config = fit_batch(cell.config, n_images)
+    n_images, training = len(cell.collection.catalog), cell.config.training
+    training = replace(training, batch_size=min(training.batch_size, n_images))
+    config = replace(cell.config, training=training)
     network = new_network(config, setup, config.n_categories.number or 2)
-    steps = config.training.epochs * steps_per_epoch(n_images, config.training.batch_size)
+    steps = training.epochs * steps_per_epoch(n_images, training.batch_size)
     return steps * step_seconds(config, setup, network) + SECONDS_PER_RUN
 
 

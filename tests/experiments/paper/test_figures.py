@@ -93,7 +93,9 @@ def test_inference_and_tsne_measure_once(data: BenchData, protocol: Protocol, tm
         assert kept.stat().st_mtime_ns == before
         assert [path.suffix for path in FIGURES[name](name, plan.finished(), tmp_path)] == [".svg", ".png"]
     measured = json.loads((result.run.folder / "inference.json").read_text())
-    assert measured["prototypes"]["all"] == pytest.approx(result.content["accuracy"]["all"])  # as discover assigned them
+    assert measured["prototypes"]["all"] == pytest.approx(
+        result.content["accuracy"]["all"]
+    )  # as discover assigned them
     assert measured["n_images"] == 40
     points = json.loads((result.run.folder / "tsne.json").read_text())
     assert len(points["before"]["points"]) == len(points["classes"]) == 40

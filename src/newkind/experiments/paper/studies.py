@@ -98,7 +98,7 @@ _STUDIES = [
         rows=lambda ask: unknown_k_rows(ask.data, ask.methods, ask.estimate),
         columns=METHOD + RULE + K + SCORES + ACTIVE + PUBLISHED + TAIL,
         k_rule="known (the true number), estimated (once, from the frozen features), twice the true number, or auto "
-        "(estimated in every run as `discover` does, with merging of spare categories)",
+        "(estimated in every run as discover does, with merging of spare categories)",
         methods=("gcd", "simgcd"),
         needs_estimate=True,
         notes=(ACTIVE_NOTE, TIME_NOTE),
