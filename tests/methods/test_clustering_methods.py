@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import torch
 from scipy.optimize import minimize_scalar
+from small_training import Images
 from torch.nn import functional as F
 
+from error_codes import raises
 from newkind.errors import ConfigError
 from newkind.losses.contrastive import contrastive_loss
 from newkind.methods.centres import Centres, ClusteringConfig, fit_temperature
@@ -26,9 +28,9 @@ def blobs(seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 @pytest.mark.parametrize("kind", [KMeans, GCD])
 def test_clusters_are_found_and_known_classes_keep_their_numbers(kind: type) -> None:
     x, labels, truth = blobs()
-    config = (GCDConfig if kind is GCD else ClusteringConfig)(n_categories=5, n_init=3)
-    method = kind(8, config)
-    method.settle(x, labels, n_known=3, seed=0)
+    config = (GCDConfig if kind is GCD else ClusteringConfig)(n_init=3)
+    method = kind(8, 5, config)
+    method.settle(Images(x, labels, 3))
     found = method.logits(x).argmax(dim=1)
     assert (found[truth < 3] == truth[truth < 3]).all()
     assert len(found[truth >= 3].unique()) == 2
@@ -64,20 +66,20 @@ def test_labels_clamp_in_gcd_and_only_name_in_k_means() -> None:
     x, labels, truth = blobs()
     wrong = labels.clone()
     wrong[(truth == 0).nonzero()[0]] = 1  # a wrong label
-    gcd = GCD(8, GCDConfig(n_categories=5, n_init=1))
-    gcd.settle(x, wrong, n_known=3, seed=0)
-    kmeans, untouched = (KMeans(8, ClusteringConfig(n_categories=5, n_init=1)) for _ in range(2))
-    kmeans.settle(x, wrong, n_known=3, seed=0)
-    untouched.settle(x, labels, n_known=3, seed=0)
+    gcd = GCD(8, 5, GCDConfig(n_init=1))
+    gcd.settle(Images(x, wrong, 3))
+    kmeans, untouched = (KMeans(8, 5, ClusteringConfig(n_init=1)) for _ in range(2))
+    kmeans.settle(Images(x, wrong, 3))
+    untouched.settle(Images(x, labels, 3))
     torch.testing.assert_close(kmeans.centres.centers, untouched.centres.centers)
-    right = GCD(8, GCDConfig(n_categories=5, n_init=1))
-    right.settle(x, labels, n_known=3, seed=0)
+    right = GCD(8, 5, GCDConfig(n_init=1))
+    right.settle(Images(x, labels, 3))
     assert not torch.allclose(gcd.centres.centers[1], right.centres.centers[1])
 
 
 def test_gcd_objective() -> None:
     torch.manual_seed(0)
-    method = GCD(8, GCDConfig(n_categories=4, projector_hidden=16, projector_out=6))
+    method = GCD(8, 4, GCDConfig(projector_hidden=16, projector_out=6))
     features, labels = torch.randn(12, 8), torch.tensor([0, 0, 1, -1, -1, 1])
     total = method.loss_terms(features, Batch(labels=labels, n_views=2, epoch=0, n_epochs=1)).total()
     z, twice = method.projector(features), labels.repeat(2)
@@ -87,14 +89,14 @@ def test_gcd_objective() -> None:
 
 
 def test_k_means_has_nothing_to_train() -> None:
-    method = KMeans(4, ClusteringConfig(n_categories=3))
+    method = KMeans(4, 3, ClusteringConfig())
     assert not method.trains
     assert not list(method.parameters())
-    with pytest.raises(NotImplementedError):
+    with raises(ConfigError, "nothing-to-train"):
         method.loss_terms(F.normalize(torch.randn(4, 4)), Batch(labels=torch.zeros(2), n_views=2, epoch=0, n_epochs=1))
 
 
 @pytest.mark.parametrize("bad", [{"n_init": 0}, {"max_iter": 0}])
 def test_bad_config(bad: dict[str, int]) -> None:
-    with pytest.raises(ConfigError, match="at least 1"):
-        ClusteringConfig(n_categories=3, **bad)
+    with raises(ConfigError, "out-of-range"):
+        ClusteringConfig(**bad)

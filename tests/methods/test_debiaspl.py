@@ -38,7 +38,7 @@ def plain_classification(
 @pytest.mark.parametrize("n_views", [2, 3])
 def test_objective_over_steps(n_views: int) -> None:
     method = small_method("debiaspl", pseudo_label_weight=3.0, mean_momentum=0.6).double()
-    as_gcd = GCD(DIM, GCDConfig(n_categories=K, projector_hidden=32, projector_out=8)).double()
+    as_gcd = GCD(DIM, K, GCDConfig(projector_hidden=32, projector_out=8)).double()
     as_gcd.projector.load_state_dict(method.projector.state_dict())
     q = np.full(K, 1 / K)
     for step in range(3):
@@ -98,8 +98,8 @@ def test_a_merged_mean_is_a_sum() -> None:
 )
 def test_bad_settings(bad: dict) -> None:
     with pytest.raises(ConfigError):
-        DebiasPLConfig(n_categories=5, **bad)
+        DebiasPLConfig(**bad)
 
 
 def test_the_published_decay() -> None:
-    assert DebiasPL(DIM, DebiasPLConfig(n_categories=5, projector_hidden=8)).teacher_decay == 0.999
+    assert DebiasPL(DIM, 5, DebiasPLConfig(projector_hidden=8)).teacher_decay == 0.999

@@ -109,13 +109,13 @@ def test_merged_categories_can_be_saved_and_read_again(name: str) -> None:
     torch.testing.assert_close(after[:, [0, 1, 3]], before[:, [0, 1, 5]])
     both = (3 * before[:, 2] + before[:, 4]).detach().numpy()  # cosine with a sum of directions, but for its length
     assert np.corrcoef(both, after[:, 2].detach().numpy())[0, 1] == pytest.approx(1, abs=1e-5)
-    again = build_method(name, DIM, replace(method.config, n_categories=4))
+    again = build_method(name, DIM, 4, method.config)
     again.load_state_dict(method.state_dict())
     torch.testing.assert_close(again.logits(features), after)
 
 
 def test_all_of_them_are_here() -> None:
-    assert set(NAMES) == {name for name, entry in METHODS.items() if entry.method.trains and not entry.method.settles}
+    assert set(NAMES) == {name for name, entry in METHODS.items() if entry.method.spare_prototypes}
 
 
 def steps(name: str, part: slice, gather) -> tuple[Method, list[torch.Tensor]]:

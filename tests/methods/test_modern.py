@@ -1,24 +1,25 @@
-"""SimGCD's recipe `modern`: the frame, where prototypes start and settle, how fast what learns, how many categories."""
+"""`modern`: the frame, start and settling of prototypes, learning rates, and the number of categories."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from small_training import Images, trainer_for
 from torch.nn import functional as F
 
-from newkind.backbone.ready import ReadyFeatures
-from newkind.config import BackboneConfig, TrainingConfig, configure, default_recipe
-from newkind.data import Features, from_features
+from newkind.config import NCategories, TrainingConfig, default_recipe
+from newkind.data import from_features
 from newkind.errors import ConfigError
 from newkind.evaluation import accuracy
 from newkind.methods.frame import Frame, FrameConfig, find_prototypes, settle_prototypes
 from newkind.methods.method import Batch
+from newkind.methods.modern import Modern, ModernConfig
 from newkind.methods.registry import build_method, method_config
-from newkind.methods.simgcd import SimGCD, SimGCDConfig
+from newkind.pipeline.choose_n_categories import n_prototypes
+from newkind.pipeline.configure import configure
 from newkind.pipeline.discover import discover
 from newkind.training.network import Network
-from newkind.training.trainer import train
 
 DIM, K, KNOWN = 12, 6, 3
 
@@ -35,10 +36,10 @@ def stretched(n: int = 40, seed: int = 0) -> tuple[torch.Tensor, np.ndarray, np.
     return torch.from_numpy(features).float(), labels, truth
 
 
-def modern(k: int = K, **settings) -> SimGCD:
+def modern(k: int = K, **settings) -> Modern:
     torch.manual_seed(0)
-    method = build_method("simgcd", DIM, method_config("simgcd", n_categories=k, recipe="modern", settings=settings))
-    assert isinstance(method, SimGCD)
+    method = build_method("modern", DIM, k, method_config("modern", settings=settings))
+    assert isinstance(method, Modern)
     return method
 
 
@@ -57,13 +58,13 @@ def test_in_the_frame_labelled_classes_are_round() -> None:
 def test_prototypes_start_at_categories_that_plain_features_hide() -> None:
     x, labels, truth = stretched()
     given = torch.from_numpy(labels)
-    config = FrameConfig(frame=True)
+    config = FrameConfig()
     frame = Frame(DIM)
-    found = find_prototypes(frame, x, given, config, n_categories=K, n_known=KNOWN, seed=0)
+    found = find_prototypes(frame, x, Images(x, given, KNOWN), config, K)
     best = (frame(x) @ found.directions.T).argmax(dim=1).numpy()
     assert (best[truth < KNOWN] == truth[truth < KNOWN]).mean() > 0.95  # known classes first, in their order
     assert accuracy(truth, best, truth < KNOWN).new > 0.95
-    # What the network already says is not thrown away: settling from its own answer stays there.
+    # Settling from the network's own answer stays there.
     p = F.one_hot(torch.from_numpy(best), K).float()
     settled = settle_prototypes(frame, x, given, config, p=p)
     assert ((frame(x) @ settled.directions.T).argmax(dim=1).numpy() == best).mean() > 0.98
@@ -72,12 +73,13 @@ def test_prototypes_start_at_categories_that_plain_features_hide() -> None:
 def test_start_and_settle_are_the_methods_own() -> None:
     x, labels, _ = stretched()
     method, given = modern(), torch.from_numpy(labels)
-    method.start(x, given, n_known=KNOWN, seed=0)
+    images = Images(x, given, KNOWN)
+    method.start(images)
     frame = Frame(DIM)
-    found = find_prototypes(frame, x, given, method.config, n_categories=K, n_known=KNOWN, seed=0)
+    found = find_prototypes(frame, x, images, method.config, K)
     torch.testing.assert_close(method.logits(x), frame(x) @ found.directions.T)
     p = (method.logits(x) / method.temperature).softmax(dim=1)
-    method.settle(x, given, n_known=KNOWN, seed=0)
+    method.settle(images)
     settled = settle_prototypes(frame, x, given, method.config, p=p)
     torch.testing.assert_close(method.logits(x), frame(x) @ settled.directions.T)
 
@@ -85,7 +87,7 @@ def test_start_and_settle_are_the_methods_own() -> None:
 def test_its_losses_have_no_projector_and_no_infonce() -> None:
     x, labels, _ = stretched()
     method = modern()
-    assert method.projector is None
+    assert not hasattr(method, "projector")
     assert {name for name, _ in method.named_parameters()} == {"classifier.prototypes"}  # the frame is not trained
     batch = Batch(labels=torch.from_numpy(labels), n_views=2, epoch=0, n_epochs=2)
     terms = method.loss_terms(x.repeat(2, 1).requires_grad_(), batch)
@@ -93,11 +95,11 @@ def test_its_losses_have_no_projector_and_no_infonce() -> None:
     assert torch.isfinite(terms.total())
 
 
-@pytest.mark.parametrize("recipe", ["release", "modern"])
-def test_block_and_heads_learn_at_their_own_rates(tmp_path: Path, recipe: str) -> None:
+@pytest.mark.parametrize("name", ["simgcd", "modern"])
+def test_block_and_heads_learn_at_their_own_rates(tmp_path: Path, name: str) -> None:
     x, labels, _ = stretched()
     torch.manual_seed(0)
-    config = method_config("simgcd", n_categories=K, recipe=recipe, settings={"block_rate": 0.5, "head_rate": 0.25})
+    config = method_config(name, settings={"block_rate": 0.5, "head_rate": 0.25})
 
     class Tuned(torch.nn.Linear):
         def forward(self, tokens):  # type: ignore[override]
@@ -105,7 +107,7 @@ def test_block_and_heads_learn_at_their_own_rates(tmp_path: Path, recipe: str) -
 
     tuned = Tuned(DIM, DIM)
     torch.nn.init.eye_(tuned.weight)
-    network = Network(tuned, build_method("simgcd", DIM, config))  # type: ignore[arg-type]
+    network = Network(tuned, build_method(name, DIM, K, config))  # type: ignore[arg-type]
     seen: list[list[tuple[float, float]]] = []
     step = torch.optim.SGD.step
 
@@ -115,72 +117,65 @@ def test_block_and_heads_learn_at_their_own_rates(tmp_path: Path, recipe: str) -
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.optim.SGD, "step", watched)
-        train(
-            network,
-            ReadyFeatures(Features(x.numpy(), [str(i) for i in range(len(x))])),
-            labels,
-            TrainingConfig(epochs=1, batch_size=128, learning_rate=0.2),
-            images=np.arange(len(x)),
-            device=torch.device("cpu"),
-            checkpoint=tmp_path / "c.safetensors",
-            fingerprint="",
-            after_epoch=lambda _: None,
-        )
+        training = TrainingConfig(epochs=1, batch_size=128, learning_rate=0.2)
+        trainer_for(network, x.numpy(), labels, training, tmp_path).train(lambda _: None)
     rates = {rate: lr for lr, rate in seen[0]}
     assert rates == {0.25: pytest.approx(0.05), 0.5: pytest.approx(0.1)}
 
 
-def run(out: Path, *, n_categories: int | None = None, exactly: bool = False, epochs: int = 3):
+def run(out: Path, *, n_categories: int | str | NCategories | None = None, epochs: int = 3):
     x, labels, truth = stretched()
     collection = from_features(x.numpy(), labels.tolist(), truth=truth.tolist())
-    said: list[str] = []
-    config = configure(
-        collection,
-        training=TrainingConfig(epochs=epochs, batch_size=64),
-        trunk=BackboneConfig(),
-        n_categories=n_categories,
-        exactly=exactly,
-    )
-    outcome = discover(collection, out, config)
+    training = TrainingConfig(epochs=epochs, batch_size=64)
+    outcome = discover(collection, out, configure(collection, training=training, n_categories=n_categories))
     assert outcome is not None
-    return outcome, said
+    return outcome
 
 
 def test_it_finds_what_the_labels_make_visible(tmp_path: Path) -> None:
-    outcome, _ = run(tmp_path / "run")
+    outcome = run(tmp_path / "run")
     assert outcome.scores is not None
     assert outcome.scores.all > 0.9
-    assert outcome.run.config()["config"]["recipe"] == "modern"
+    assert outcome.run.config()["config"]["method_name"] == "modern"
 
 
 def test_looking_on_the_way_changes_nothing(tmp_path: Path) -> None:
-    """Settling in passing leaves the training as it was."""
+    """An evaluation during training does not change it."""
     x, labels, truth = stretched()
     collection = from_features(x.numpy(), labels.tolist(), truth=truth.tolist())
     states = []
     for every in (1, 4):
         training = TrainingConfig(epochs=4, batch_size=64, evaluate_every=every)
-        config = configure(collection, training=training, trunk=BackboneConfig())
+        config = configure(collection, training=training)
         outcome = discover(collection, tmp_path / str(every), config)
         assert outcome is not None
         states.append((outcome.run.folder / "model.safetensors").read_bytes())
     assert states[0] == states[1]
 
 
-def test_too_many_categories_are_not_believed_unless_insisted_on(tmp_path: Path, monkeypatch) -> None:
-    from newkind import choosing
-    from newkind.clustering import Estimate
+def used(outcome) -> int:
+    found = outcome.run.config()["n_categories"]["used"]
+    assert found == len(outcome.categories)
+    return found
 
-    estimate = Estimate(n_categories=6, low=5, high=8, n_known=KNOWN, way="pairs", quality=0.9)
+
+def test_a_given_number_of_categories_is_obeyed(tmp_path: Path) -> None:
+    assert used(run(tmp_path / "fewer", n_categories=4)) == 4
+    assert used(run(tmp_path / "more", n_categories=12)) == 12
+
+
+def test_an_estimated_number_is_not_merged_and_has_a_bound(tmp_path: Path, monkeypatch) -> None:
+    from newkind.clustering import Estimate
+    from newkind.pipeline import choose_n_categories as choosing
+    from newkind.training.trainer import Trainer
+
+    estimate = Estimate(n_categories=7, low=5, high=8, n_known=KNOWN, way="pairs", quality=0.9)
     monkeypatch.setattr(choosing, "estimate_n_categories", lambda *_, **__: estimate)
-    outcome, said = run(tmp_path / "a", n_categories=12)
-    assert any("more than these images seem to have" in line for line in said)
-    assert len(outcome.run.read_json(outcome.run.categories_file)["categories"]) == 6
-    outcome, said = run(tmp_path / "b", n_categories=8)  # the most that is to be expected
-    assert len(outcome.run.read_json(outcome.run.categories_file)["categories"]) == 8
-    outcome, said = run(tmp_path / "c", n_categories=12, exactly=True)
-    assert len(outcome.run.read_json(outcome.run.categories_file)["categories"]) == 12
-    assert not any("more than these images" in line for line in said)
+    monkeypatch.setattr(Trainer, "merge", lambda *_: pytest.fail("modern was merged"))
+    assert used(run(tmp_path / "auto", n_categories="auto")) == 7
+    assert used(run(tmp_path / "bound", n_categories=NCategories("at-most", 5))) == 5
+    assert n_prototypes(estimate, NCategories("at-most", 9), spare=True) == 9
+    assert n_prototypes(estimate, NCategories("estimated"), spare=True) == estimate.generous()
 
 
 def test_it_is_the_default_but_for_the_backbones_of_the_paper() -> None:
@@ -190,15 +185,16 @@ def test_it_is_the_default_but_for_the_backbones_of_the_paper() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    "settings",
     [
-        ({"frame_shrinkage": 0.0}, "frame_shrinkage"),
-        ({"mixture_temperature": 0.0}, "mixture_temperature"),
-        ({"mixture_restarts": 0}, "mixture_restarts"),
-        ({"block_rate": -1.0}, "block_rate"),
-        ({"frame": True, "classifier_on": "projector"}, "classifier is on the backbone"),
+        {"frame_shrinkage": 0.0},
+        {"mixture_temperature": 0.0},
+        {"mixture_restarts": 0},
+        {"block_rate": -1.0},
+        {"student_temperature": float("nan")},
     ],
 )
-def test_settings_that_make_no_sense_are_refused(settings, message) -> None:
-    with pytest.raises(ConfigError, match=message):
-        SimGCDConfig(n_categories=4, **settings)
+def test_settings_out_of_range_are_refused(settings) -> None:
+    with pytest.raises(ConfigError) as caught:
+        ModernConfig(**settings)
+    assert caught.value.facts["setting"] in settings

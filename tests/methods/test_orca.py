@@ -95,4 +95,4 @@ def test_a_training_grows_surer_and_remembers_it(tmp_path) -> None:
 )
 def test_bad_settings(bad: dict) -> None:
     with pytest.raises(ConfigError):
-        ORCAConfig(n_categories=5, **bad)
+        ORCAConfig(**bad)

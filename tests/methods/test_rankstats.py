@@ -6,10 +6,11 @@ from math import exp, log
 import numpy as np
 import pytest
 import torch
-from small_training import DIM, batch_of, features_of, small_method, softmax
 
+from error_codes import raises
 from newkind.errors import ConfigError
 from newkind.methods.rankstats import RankStats, RankStatsConfig
+from small_training import DIM, batch_of, features_of, small_method, softmax
 
 LABELS = [0, -1, 2, -1, -1, 0]
 
@@ -73,14 +74,13 @@ def test_ranks_by_value_or_by_magnitude() -> None:
         {"pair_weight": -1.0},
         {"consistency_weight": -1.0},
         {"ramp_up_epochs": -1},
-        {"n_categories": 1},
     ],
 )
 def test_bad_settings(bad: dict) -> None:
     with pytest.raises(ConfigError):
-        RankStatsConfig(**{"n_categories": 5} | bad)
+        RankStatsConfig(**bad)
 
 
 def test_more_ranks_than_dimensions() -> None:
-    with pytest.raises(ConfigError, match="only 16 dimensions"):
-        RankStats(DIM, RankStatsConfig(n_categories=5, top_k=17))
+    with raises(ConfigError, "out-of-range"):
+        RankStats(DIM, 5, RankStatsConfig(top_k=17))

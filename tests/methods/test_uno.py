@@ -90,9 +90,9 @@ def test_the_head_with_the_lowest_loss_over_the_epoch_is_read_out() -> None:
 )
 def test_bad_settings(bad: dict) -> None:
     with pytest.raises(ConfigError):
-        UNOConfig(n_categories=5, **bad)
+        UNOConfig(**bad)
 
 
 def test_as_many_categories_as_known_classes() -> None:
-    method = UNO(16, UNOConfig(n_categories=3))
+    method = UNO(16, 3, UNOConfig())
     assert method.logits(torch.ones(2, 16)).shape == (2, 3)

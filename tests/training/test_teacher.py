@@ -7,16 +7,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from newkind.backbone.ready import ReadyFeatures
 from newkind.backbone.tokens import Tokens
 from newkind.config import TrainingConfig
-from newkind.data import Features
 from newkind.methods.debiaspl import DebiasPL, DebiasPLConfig
 from newkind.methods.orca import ORCA, ORCAConfig
 from newkind.training.checkpoint import load_checkpoint
 from newkind.training.network import Network
 from newkind.training.optimizer import build_sgd
-from newkind.training.trainer import train
+from small_training import trainer_for
 
 K, DIM, DECAY = 4, 8, 0.9
 
@@ -36,10 +34,8 @@ class Tuned(nn.Module):
 
 def fresh_network(seed: int = 0, *, tuned: bool = True, decay: float | None = DECAY) -> Network:
     torch.manual_seed(seed)
-    config = DebiasPLConfig(
-        n_categories=K, projector_hidden=8, projector_out=4, teacher_decay=decay, mean_momentum=0.5, threshold=0.3
-    )
-    return Network(Tuned() if tuned else None, DebiasPL(DIM, config))  # type: ignore[arg-type]
+    config = DebiasPLConfig(projector_hidden=8, projector_out=4, teacher_decay=decay, mean_momentum=0.5, threshold=0.3)
+    return Network(Tuned() if tuned else None, DebiasPL(DIM, K, config))  # type: ignore[arg-type]
 
 
 def tokens(n: int = 6, seed: int = 0) -> Tokens:
@@ -51,17 +47,9 @@ def trained(network: Network, folder: Path, epochs: int) -> None:
     rng = np.random.default_rng(0)
     truth = np.arange(48) % K
     values = (2 * np.eye(K, DIM)[truth] + 0.3 * rng.normal(size=(48, DIM))).astype(np.float32)
-    train(
-        network,
-        ReadyFeatures(Features(values, [str(i) for i in range(48)])),
-        np.where((truth < 2) & (np.arange(48) < 24), truth, -1),
-        TrainingConfig(epochs=epochs, batch_size=16, checkpoint_seconds=0),
-        images=np.arange(48),
-        device=torch.device("cpu"),
-        checkpoint=folder / "c.safetensors",
-        fingerprint="",
-        after_epoch=lambda _: None,
-    )
+    labels = np.where((truth < 2) & (np.arange(48) < 24), truth, -1)
+    config = TrainingConfig(epochs=epochs, batch_size=16, checkpoint_seconds=0)
+    trainer_for(network, values, labels, config, folder).train(lambda _: None)
 
 
 def own(network: Network) -> dict[str, np.ndarray]:
@@ -158,7 +146,7 @@ def test_the_checkpoint_keeps_it(tmp_path: Path) -> None:
 
 
 def test_who_has_none() -> None:
-    for network in (fresh_network(decay=None), Network(None, ORCA(DIM, ORCAConfig(n_categories=K)))):
+    for network in (fresh_network(decay=None), Network(None, ORCA(DIM, K, ORCAConfig()))):
         assert network.teacher is None
         assert network.teacher_logits(tokens()) is None
         network.update_teacher()

@@ -1,4 +1,4 @@
-"""The loop on ready features: it learns, resumes to the bit, and two processes with half a batch equal one."""
+"""The trainer on ready features: it learns, resumes to the bit, and two processes with half a batch equal one."""
 
 import os
 import subprocess
@@ -10,17 +10,16 @@ import numpy as np
 import pytest
 import torch
 
-from newkind.backbone.ready import ReadyFeatures
+from error_codes import raises
 from newkind.config import TrainingConfig
-from newkind.data import Features
 from newkind.errors import ConfigError, RunError
 from newkind.evaluation import accuracy
 from newkind.methods.simgcd import SimGCD, simgcd_recipe
 from newkind.training.checkpoint import load_checkpoint
-from newkind.training.inference import predict_images
+from newkind.training.inference import predict_features
 from newkind.training.network import Network
 from newkind.training.optimizer import build_sgd
-from newkind.training.trainer import train
+from small_training import trainer_for
 
 K, DIM = 6, 16
 
@@ -35,7 +34,7 @@ def blobs(n: int = 240) -> tuple[np.ndarray, np.ndarray]:
 
 def fresh_network(seed: int = 0) -> Network:
     torch.manual_seed(seed)
-    return Network(None, SimGCD(DIM, simgcd_recipe("release", n_categories=K)))
+    return Network(None, SimGCD(DIM, K, simgcd_recipe("release")))
 
 
 def run(folder: Path, network: Network, epochs: int, *, stop_after: int | None = None, **settings) -> list:
@@ -52,19 +51,8 @@ def run(folder: Path, network: Network, epochs: int, *, stop_after: int | None =
             raise Stop
 
     config = TrainingConfig(epochs=epochs, batch_size=48, checkpoint_seconds=0, **settings)
-    source = ReadyFeatures(Features(values, [str(i) for i in range(len(values))]))
     with suppress(Stop):
-        train(
-            network,
-            source,
-            labels,
-            config,
-            images=np.arange(len(values)),
-            device=torch.device("cpu"),
-            checkpoint=folder / "c.safetensors",
-            fingerprint="x",
-            after_epoch=after_epoch,
-        )
+        trainer_for(network, values, labels, config, folder).train(after_epoch)
     return reports
 
 
@@ -74,10 +62,7 @@ def test_it_learns_known_and_new_clusters(tmp_path: Path) -> None:
     assert reports[-1].losses["total"] < reports[0].losses["total"]
     values, truth = blobs()
     labels = np.full(len(values), -1)
-    source = ReadyFeatures(Features(values, [str(i) for i in range(len(values))]))
-    found = predict_images(
-        network, source, np.arange(len(values)), labels=labels, n_known=3, device=torch.device("cpu")
-    )
+    found = predict_features(network, torch.from_numpy(values), labels=labels, n_known=3, device=torch.device("cpu"))
     assert accuracy(truth, found.best, truth < 3).all > 0.7  # chance is 0.2
     known = truth < 3
     assert (found.best[known] == truth[known]).mean() > 0.95  # known classes keep their own numbers
@@ -106,24 +91,17 @@ def test_a_checkpoint_of_something_else_or_a_damaged_one_is_refused(tmp_path: Pa
     path = tmp_path / "c.safetensors"
     content = path.read_bytes()
     path.write_bytes(content[:-100])
-    with pytest.raises(RunError, match="damaged"):
+    with raises(RunError, "damaged-checkpoint"):
         load_checkpoint(path)
     path.write_bytes(content)
     found = load_checkpoint(path)
     assert found is not None
     assert found.finished_epochs == 1
-    with pytest.raises(RunError, match="another configuration"):
-        train(
-            fresh_network(),
-            ReadyFeatures(Features(np.eye(8, DIM), list("abcdefgh"))),
-            np.zeros(8, int),
-            TrainingConfig(epochs=1, batch_size=4),
-            images=np.arange(8),
-            device=torch.device("cpu"),
-            checkpoint=path,
-            fingerprint="other",
-            after_epoch=lambda _: None,
-        )
+    other = trainer_for(
+        fresh_network(), np.eye(8, DIM), np.zeros(8, int), TrainingConfig(batch_size=4), tmp_path, fingerprint="other"
+    )
+    with raises(RunError, "other-run"):
+        other.train(lambda _: None)
 
 
 def test_parameter_groups() -> None:
@@ -144,21 +122,18 @@ def test_learning_rate_follows_the_cosine(tmp_path: Path) -> None:
 
 
 def test_too_few_images_and_a_loss_that_explodes(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="fewer than one batch"):
-        train(
-            fresh_network(),
-            ReadyFeatures(Features(np.eye(3, DIM), list("abc"))),
-            np.zeros(3, int),
-            TrainingConfig(epochs=1, batch_size=4),
-            images=np.arange(3),
-            device=torch.device("cpu"),
-            checkpoint=tmp_path / "c.safetensors",
-            fingerprint="",
-            after_epoch=lambda _: None,
-        )
-    with pytest.raises(RunError, match="The loss became"):
+    few = trainer_for(fresh_network(), np.eye(3, DIM), np.zeros(3, int), TrainingConfig(batch_size=4), tmp_path)
+    with raises(ConfigError, "batch-too-large"):
+        few.train(lambda _: None)
+    with raises(RunError, "loss-diverged"):
         run(tmp_path, fresh_network(), 3, learning_rate=1e30)
-    for bad in ({"n_views": 1}, {"seed": -1}, {"evaluate_every": 0}, {"learning_rate": 0.0}, {"precision": "fp8"}):
+    for bad in (
+        {"views_per_step": 1},
+        {"seed": -1},
+        {"evaluate_every": 0},
+        {"learning_rate": 0.0},
+        {"precision": "fp8"},
+    ):
         with pytest.raises(ConfigError):
             TrainingConfig(**bad)
 
@@ -167,11 +142,11 @@ WORKER = """
 import sys
 from contextlib import suppress
 from pathlib import Path
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], str(Path(sys.argv[1]).parent)]
 import torch
 torch.set_num_threads(1)
 from newkind import distributed
-import test_training as t
+import test_trainer as t
 distributed.init_from_environment()
 network = t.fresh_network()
 world = distributed.world_size()
@@ -203,7 +178,12 @@ def test_two_processes_with_half_a_batch_equal_one(tmp_path: Path) -> None:
             str(folder),
         ]
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, env=os.environ | {"OMP_NUM_THREADS": "1"}
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            timeout=300,
         )
         assert done.returncode == 0, done.stderr
         states.append(torch.load(folder / "state.pt", weights_only=True))

@@ -1,6 +1,7 @@
-"""For the tests of methods: plain softmax, small batches, and a training on small clusters."""
+"""For the tests of methods: plain softmax, small batches, all images at hand, and a training on small clusters."""
 
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,9 @@ from newkind.config import TrainingConfig
 from newkind.data import Features
 from newkind.methods.method import Batch, Method
 from newkind.methods.registry import build_method, method_config
+from newkind.training.data import TrainingData
 from newkind.training.network import Network
-from newkind.training.trainer import train
+from newkind.training.trainer import Trainer
 
 K, DIM = 6, 16
 SMALL = {"debiaspl": {"projector_hidden": 32, "projector_out": 8}, "simgcd": {"projector_hidden": 32}}
@@ -26,8 +28,8 @@ def softmax(x: np.ndarray) -> np.ndarray:
 
 def small_method(name: str, *, n_categories: int = K, seed: int = 0, **settings) -> Method:
     torch.manual_seed(seed)
-    config = method_config(name, n_categories=n_categories, settings=SMALL.get(name, {}) | settings)
-    return build_method(name, DIM, config)
+    config = method_config(name, settings=SMALL.get(name, {}) | settings)
+    return build_method(name, DIM, n_categories, config)
 
 
 def batch_of(
@@ -56,12 +58,45 @@ def blobs(n: int = 240) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return values, truth, np.where((truth < 3) & (np.arange(n) // K % 2 == 0), truth, -1)
 
 
+@dataclass
+class Images:
+    """All images of a run, with features that are there already."""
+
+    values: torch.Tensor
+    labels: torch.Tensor
+    n_known: int
+    seed: int = 0
+
+    def features(self, n_random_views: int = 0) -> torch.Tensor:
+        return self.values
+
+
+def trainer_for(
+    network: Network,
+    values: np.ndarray,
+    labels: np.ndarray,
+    config: TrainingConfig,
+    folder: Path,
+    fingerprint: str = "x",
+) -> Trainer:
+    source = ReadyFeatures(Features(values, [str(i) for i in range(len(values))]))
+    data = TrainingData(source, np.arange(len(values)), labels, n_known=int(labels.max()) + 1)
+    return Trainer(
+        network,
+        data,
+        config,
+        device=torch.device("cpu"),
+        checkpoint=folder / "c.safetensors",
+        fingerprint=fingerprint,
+    )
+
+
 class Stop(Exception):
-    """A training that is broken off."""
+    """An interrupted training."""
 
 
 def train_small(folder: Path, network: Network, epochs: int, *, stop_after: int | None = None) -> list:
-    """The reports of its epochs; the checkpoint is in the folder, and a training goes on from it."""
+    """Reports of the epochs; the checkpoint is in the folder, and a training resumes from it."""
     values, _, labels = blobs()
     folder.mkdir(exist_ok=True)
     reports = []
@@ -72,17 +107,8 @@ def train_small(folder: Path, network: Network, epochs: int, *, stop_after: int 
             raise Stop
 
     with suppress(Stop):
-        train(
-            network,
-            ReadyFeatures(Features(values, [str(i) for i in range(len(values))])),
-            labels,
-            TrainingConfig(epochs=epochs, batch_size=48, checkpoint_seconds=0),
-            images=np.arange(len(values)),
-            device=torch.device("cpu"),
-            checkpoint=folder / "c.safetensors",
-            fingerprint="x",
-            after_epoch=after_epoch,
-        )
+        config = TrainingConfig(epochs=epochs, batch_size=48, checkpoint_seconds=0)
+        trainer_for(network, values, labels, config, folder).train(after_epoch)
     return reports
 
 
