@@ -1,11 +1,13 @@
-"""Small finished runs, written as `discover` writes them, without any training."""
+"""Small finished runs, written as `discover` writes them but without training; and a browser."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from browser_visit import ARGUMENTS, find_browser
 from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
 
 from newkind.evaluation import evaluate
 from newkind.report.write import write_report
@@ -13,8 +15,7 @@ from newkind.runs.assignments import Assignment, Category, assignments_csv, cate
 from newkind.runs.run import Run
 
 SCRIPT = "<script>alert(1)</script>"
-KINDS = ("apple", SCRIPT, "pear", "plum")
-"""The first two are known; the others become new-01 and new-02."""
+KINDS = ("apple", SCRIPT, "pear", "plum")  # The first two are known; the others become new-01 and new-02.
 COLOURS = ((200, 40, 40), (40, 180, 60), (60, 80, 200), (180, 170, 40))
 MakeRun = Callable[..., Run]
 
@@ -107,21 +108,29 @@ def write_run(folder: Path, data: Path, *, n_each: int = 12, seed: int = 0, wron
     return run
 
 
-def write_many(folder: Path, *, n_known: int = 30, n_new: int = 30) -> Run:
-    """A run of many categories with long names without spaces, two images each; no pictures, no truth, unsure of everything."""
-    names = [f"{k:03d}.Rose_breasted_Long_tailed_Grosbeak_of_the_North" for k in range(n_known)]
-    names += [f"new-{k + 1:02d}" for k in range(n_new)]
+def write_many(
+    folder: Path, *, n_known: int = 30, n_new: int = 30, n_each: int = 2, long_names: bool = True, dim: int = 0
+) -> Run:
+    """A run of many categories without images and true classes; with features of `dim` values, if that is not 0."""
+    suffix = ".Rose_breasted_Long_tailed_Grosbeak_of_the_North" if long_names else ""
+    names = [f"{k:03d}{suffix}" for k in range(n_known)] + [f"new-{k + 1:02d}" for k in range(n_new)]
     run = Run.start(folder, fingerprint="many", overwrite=True)
     run.write_config({"data": "/home/somebody/birds", "root": "/home/somebody/birds", "fingerprint": "many"})
     run.write_json(
         run.categories_file,
-        category_rows([Category(name, "known" if k < n_known else "new", k, 2, 0.4) for k, name in enumerate(names)]),
+        category_rows(
+            [Category(name, "known" if k < n_known else "new", k, n_each, 0.4) for k, name in enumerate(names)]
+        ),
     )
     lines = [
         Assignment(f"{name}/{i}_0001.jpg", name, "known" if k < n_known else "new", 0.4, names[k - 1], 0.35)
         for k, name in enumerate(names)
-        for i in range(2)
+        for i in range(n_each)
     ]
+    if dim:
+        rng = np.random.default_rng(0)
+        centres = np.repeat(rng.normal(size=(len(names), dim)), n_each, axis=0)
+        run.write_features(centres + 0.4 * rng.normal(size=centres.shape))
     run.write_text(run.assignments_file, assignments_csv(lines))
     return run
 
@@ -148,7 +157,7 @@ def run(make_run: MakeRun) -> Run:
 
 @pytest.fixture(scope="session")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run with its report, for all tests that only look at it."""
+    """A run with its report, for tests that only read it."""
     folder = tmp_path_factory.mktemp("written")
     finished = write_run(folder / "run", folder / "data", n_each=30)
     write_report(finished)
@@ -156,8 +165,44 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="session")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run with a report that compares it with another one."""
+    folder = tmp_path_factory.mktemp("compared")
+    first, second = (write_run(folder / name, folder / "data", seed=seed) for seed, name in enumerate(("run", "other")))
+    write_report(first, compare=second)
+    return first
+
+
+@pytest.fixture(scope="session")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run with more than 120 images in each category, with its report."""
+    folder = tmp_path_factory.mktemp("large")
+    finished = write_run(folder / "run", folder / "data", n_each=150)
+    write_report(finished)
+    return finished
+
+
+@pytest.fixture(scope="session")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run of many categories, with its report."""
+    """A run of many categories with long names, with its report."""
     finished = write_many(tmp_path_factory.mktemp("many") / "run")
     write_report(finished)
     return finished
+
+
+@pytest.fixture(scope="session")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of 40 categories on a map, with its report."""
+    folder = tmp_path_factory.mktemp("crowded")
+    finished = write_many(folder / "run", n_known=20, n_new=20, n_each=20, long_names=False, dim=16)
+    write_report(finished)
+    return finished
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium."""
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=find_browser(), args=list(ARGUMENTS))
+        yield started
+        started.close()

@@ -1,108 +1,46 @@
 """The report in a real browser: Chromium, driven by Playwright. `make browser` installs it; without it these tests fail."""
 
-import os
-import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from browser_visit import Visit
+from playwright.sync_api import Browser, expect
 
 from newkind.runs.run import Run
 
 SCRIPT = "<script>alert(1)</script>"
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
-QUIET = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-"""Without a sandbox, since tests may run as root in a container; and it talks to nobody on its own account."""
-SECONDS = 60
-
-
-def _find_browser() -> str:
-    wanted = os.environ.get("NEWKIND_BROWSER")
-    found = next(filter(None, map(shutil.which, [wanted] if wanted else [*NAMES, MAC])), None)
-    if found is None:
-        pytest.fail("No Chromium here: run `make browser` (Debian, Ubuntu), or set NEWKIND_BROWSER to its path.")
-    return found
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=_find_browser(), args=list(QUIET))
-        yield started
-        started.close()
-
-
-class Visit:
-    """A page and everything that went on in it."""
-
-    def __init__(self, browser: Browser, path: Path, **options: Any) -> None:
-        self.context = browser.new_context(**options)
-        self.context.set_default_timeout(1000 * SECONDS)
-        self.page: Page = self.context.new_page()
-        self.said: list[str] = []
-        self.asked: list[str] = []
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.on("dialog", self._dismiss)
-        self.page.goto(path.as_uri())
-
-    def _dismiss(self, dialog: Any) -> None:
-        self.said.append(f"dialog: {dialog.message}")
-        dialog.dismiss()
-
-    def point_of(self, i: int) -> tuple[float, float]:
-        """Where on the screen point i of the map is, after scrolling there."""
-        canvas = self.page.locator(".atlas .points")
-        canvas.scroll_into_view_if_needed()
-        box = canvas.bounding_box()
-        assert box is not None
-        x, y = canvas.evaluate("(canvas, i) => canvas.locate(i)", i)
-        return box["x"] + x, box["y"] + y
+DATA = "JSON.parse(document.getElementById('page-data').textContent)"
 
 
 @pytest.fixture
 def visit(browser: Browser, written: Run) -> Iterator[Visit]:
-    visit = Visit(browser, written.report_file.resolve(), viewport={"width": 1280, "height": 900})
-    yield visit
-    visit.context.close()
+    with Visit(browser, written.report_file) as visit:
+        yield visit
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 375])
-def test_it_opens_without_a_word_and_asks_nobody(browser: Browser, written: Run, width: int, scheme: str) -> None:
-    path = written.report_file.resolve()
-    visit = Visit(browser, path, viewport={"width": width, "height": 800}, color_scheme=scheme)
-    expect(visit.page.locator("h1")).to_contain_text("2 new categories")
-    outside = [url for url in visit.asked if not url.startswith("data:") and url != path.as_uri()]
-    assert outside == []
-    assert visit.said == []
-    # Every picture that the page shows is there, also those that were copied from their first place.
-    shown = "images => images.filter(i => !i.closest('dialog, .hover')).map(i => i.decode().then(() => i.naturalWidth))"
-    widths = visit.page.locator("img").evaluate_all(f"async images => Promise.all(({shown})(images))")
-    assert len(widths) > 40
-    assert min(widths) > 0
-    # Nothing sticks out to the right.
-    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
-    ground = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (ground == "rgb(19, 21, 25)") == (scheme == "dark")
-    visit.context.close()
+def test_it_opens_without_messages_and_requests(browser: Browser, written: Run, width: int, scheme: str) -> None:
+    with Visit(browser, written.report_file, width=width, height=800, color_scheme=scheme) as visit:
+        expect(visit.page.locator("h1")).to_contain_text("2 new categories")
+        own = written.report_file.resolve().as_uri()
+        assert [url for url in visit.requests if not url.startswith("data:") and url != own] == []
+        assert visit.messages == []
+        # Every image that the page shows is loaded, also those that were copied from their first place.
+        shown = "images.filter(i => !i.closest('dialog, .hover')).map(i => i.decode().then(() => i.naturalWidth))"
+        widths = visit.page.locator("img").evaluate_all(f"async images => Promise.all({shown})")
+        assert len(widths) > 40
+        assert min(widths) > 0
+        # The page does not scroll sideways.
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+        ground = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (ground == "rgb(19, 21, 25)") == (scheme == "dark")
 
 
-def test_names_that_are_scripts_stay_text(visit: Visit) -> None:
+def test_names_that_are_scripts_are_text(visit: Visit) -> None:
     category = visit.page.locator("#c-script-alert-1-script h3")
     expect(category).to_have_text(SCRIPT)
     assert visit.page.locator("script").count() == 2
@@ -111,48 +49,43 @@ def test_names_that_are_scripts_stay_text(visit: Visit) -> None:
     image.click()
     expect(visit.page.locator("dialog .file")).to_have_text(f"{SCRIPT}.jpg")
     visit.page.keyboard.press("Escape")
-    names = "JSON.parse(document.getElementById('map-data').textContent)"
-    i = visit.page.evaluate(f"(d => d.names.findIndex(name => d.prefix + name === '{SCRIPT}.jpg'))({names})")
+    i = visit.page.evaluate(f"(d => d.names.findIndex(name => d.prefix + name === '{SCRIPT}.jpg'))({DATA})")
     visit.page.mouse.move(*visit.point_of(i))
     expect(visit.page.locator(".hover .file")).to_contain_text("<script>")
-    assert visit.said == []
+    assert visit.messages == []
 
 
-def test_pointing_at_the_map_shows_the_picture_and_a_click_leads_to_the_category(visit: Visit) -> None:
-    for i in (0, 30):  # one of them has its own thumbnail, or both; a tiny picture has the other
+def test_pointing_at_the_map_shows_the_image_and_a_click_goes_to_the_category(visit: Visit) -> None:
+    for i in (0, 30):
         visit.page.mouse.move(*visit.point_of(i))
         hover = visit.page.locator(".hover")
         expect(hover).to_be_visible()
         shown = hover.locator("img:not([hidden]), canvas:not([hidden])")
         expect(shown).to_have_count(1)
         assert hover.locator(".file").inner_text()
-    name = visit.page.locator(".hover .text").inner_text().split(",")[0]
+    anchor = visit.page.locator(".hover a").get_attribute("href")
     visit.page.mouse.click(*visit.point_of(30))
-    visit.page.wait_for_url("**#c-*")
-    target = visit.page.locator(".category:target")
-    expect(target.locator("h3")).to_have_text(name)
-    expect(target.locator("h3")).to_be_in_viewport()
-    assert visit.said == []
+    visit.page.wait_for_url(f"**{anchor}")
+    expect(visit.page.locator(".category:target h3")).to_be_in_viewport()
+    assert visit.messages == []
 
 
-def test_tiny_pictures_are_drawn(visit: Visit) -> None:
-    """A point without a thumbnail of its own: its picture comes from a sheet, in its kind's colour."""
-    slots = "new Int32Array(Uint8Array.from(atob(JSON.parse(document.getElementById('map-data').textContent).slots), c => c.charCodeAt(0)).buffer)"
-    tiny = visit.page.evaluate(f"{slots}.findIndex(slot => slot >= 0)")
-    assert tiny >= 0
-    visit.page.mouse.move(*visit.point_of(tiny))
+def test_a_point_without_thumbnail_shows_its_tile(visit: Visit) -> None:
+    slots = f"new Int32Array(Uint8Array.from(atob({DATA}.slots), c => c.charCodeAt(0)).buffer)"
+    tiled = visit.page.evaluate(f"{slots}.findIndex(slot => slot >= 0)")
+    assert tiled >= 0
+    visit.page.mouse.move(*visit.point_of(tiled))
     expect(visit.page.locator(".hover canvas")).to_be_visible()
     opaque = "canvas => canvas.getContext('2d').getImageData(96, 96, 1, 1).data[3] === 255"
     visit.page.wait_for_function(f"({opaque})(document.querySelector('.hover canvas'))")
 
 
-def test_the_maps_tools(visit: Visit) -> None:
+def test_tools_of_the_map(visit: Visit) -> None:
     visit.point_of(0)
-    canvas = visit.page.locator(".atlas .points")
+    canvas = visit.page.locator(".map .points")
     before = canvas.evaluate("c => c.locate(0)")
-    visit.page.get_by_label("Closer").click()
-    after = canvas.evaluate("c => c.locate(0)")
-    assert before != after
+    visit.page.get_by_label("Zoom in").click()
+    assert canvas.evaluate("c => c.locate(0)") != before
     visit.page.get_by_role("button", name="All", exact=True).click()
     assert canvas.evaluate("c => c.locate(0)") == before
     visit.page.get_by_role("button", name="By category").click()
@@ -160,24 +93,21 @@ def test_the_maps_tools(visit: Visit) -> None:
     for status in (0, 1, 2):
         visit.page.locator(f'[data-status="{status}"]').uncheck()
     visit.page.mouse.move(*visit.point_of(5))
-    expect(visit.page.locator(".hover")).to_be_hidden()  # nothing is drawn, nothing to point at
-    assert visit.said == []
+    expect(visit.page.locator(".hover")).to_be_hidden()  # no points are drawn
+    assert visit.messages == []
 
 
-def test_a_tap_shows_the_picture_first(browser: Browser, written: Run) -> None:
-    visit = Visit(
-        browser, written.report_file.resolve(), viewport={"width": 375, "height": 800}, has_touch=True, is_mobile=True
-    )
-    visit.page.touchscreen.tap(*visit.point_of(20))
-    link = visit.page.locator(".hover.held a")
-    expect(link).to_be_visible()
-    assert "#" not in visit.page.url
-    link.tap()
-    visit.page.wait_for_url("**#c-*")
-    visit.context.close()
+def test_a_tap_shows_the_image_first(browser: Browser, written: Run) -> None:
+    with Visit(browser, written.report_file, width=375, height=800, has_touch=True, is_mobile=True) as visit:
+        visit.page.touchscreen.tap(*visit.point_of(20))
+        link = visit.page.locator(".hover.held a")
+        expect(link).to_be_visible()
+        assert "#" not in visit.page.url
+        link.tap()
+        visit.page.wait_for_url("**#c-*")
 
 
-def test_a_picture_can_be_looked_at_closer(visit: Visit) -> None:
+def test_an_image_opens_in_the_dialog(visit: Visit) -> None:
     shot = visit.page.locator("#c-new-01 .typical button").first
     shot.scroll_into_view_if_needed()
     shot.click()
@@ -189,31 +119,47 @@ def test_a_picture_can_be_looked_at_closer(visit: Visit) -> None:
     assert visit.page.url.endswith("#c-new-01")
 
 
+def test_all_images_of_a_category_can_be_seen(browser: Browser, large: Run) -> None:
+    with Visit(browser, large.report_file) as visit:
+        category = visit.page.locator("#c-new-01")
+        n = int(category.locator(".facts b").inner_text().split()[0])
+        assert n > 120
+        category.locator("summary").click()
+        tiles = category.locator(".tile-grid button")
+        expect(tiles).to_have_count(120)
+        category.locator(".more").click()
+        expect(tiles).to_have_count(n)
+        expect(category.locator(".more")).to_be_hidden()
+        drawn = """buttons => buttons.every(button => {
+            const image = button.querySelector('img'), canvas = button.querySelector('canvas');
+            if (image) return image.complete && image.naturalWidth > 0;
+            return canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1).data[3] === 255;
+        })"""
+        visit.page.wait_for_function(f"({drawn})([...document.querySelectorAll('#c-new-01 .tile-grid button')])")
+        names = tiles.evaluate_all("buttons => buttons.map(button => button.title)")
+        assert len(set(names)) == n
+        tiles.nth(n - 1).click()  # the least confident one
+        dialog = visit.page.locator("dialog")
+        expect(dialog.locator("img:not([hidden]), canvas:not([hidden])")).to_have_count(1)
+        assert names[n - 1].startswith(dialog.locator(".file").inner_text())
+        assert visit.messages == []
+
+
 def test_a_category_is_found_by_its_name(browser: Browser, many: Run) -> None:
-    visit = Visit(browser, many.report_file.resolve(), viewport={"width": 1280, "height": 900})
-    field = visit.page.get_by_label("Go to a category")
-    for typed, anchor in (("new-17", "c-new-17"), ("012.rose", "c-012-rose"), ("nothing like it", "c-012-rose")):
-        field.fill(typed)
-        field.press("Enter")
-        assert f"#{anchor}" in visit.page.url
-        expect(visit.page.locator(".category:target h3")).to_be_in_viewport()
-        field.fill("")
-    expect(visit.page.locator('nav a[href="#known"]')).to_have_attribute("aria-current", "true")
-    assert visit.said == []
-    visit.context.close()
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-def test_many_long_names_stay_inside(browser: Browser, many: Run, width: int) -> None:
-    visit = Visit(browser, many.report_file.resolve(), viewport={"width": width, "height": 800})
-    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
-    name = visit.page.locator("#known .index b").first
-    assert name.evaluate("e => e.getBoundingClientRect().right <= e.closest('a').getBoundingClientRect().right")
-    visit.context.close()
+    with Visit(browser, many.report_file) as visit:
+        field = visit.page.get_by_label("Go to category")
+        for typed, anchor in (("new-17", "c-new-17"), ("012.rose", "c-012-rose"), ("nothing like it", "c-012-rose")):
+            field.fill(typed)
+            field.press("Enter")
+            assert f"#{anchor}" in visit.page.url
+            expect(visit.page.locator(".category:target h3")).to_be_in_viewport()
+            field.fill("")
+        expect(visit.page.locator('nav a[href="#known"]')).to_have_attribute("aria-current", "true")
+        assert visit.messages == []
 
 
 class _Listener(BaseHTTPRequestHandler):
-    """Remembers that somebody called."""
+    """Records requests."""
 
     def do_GET(self) -> None:
         self.server.calls.append(self.path)  # type: ignore[attr-defined]
@@ -223,8 +169,8 @@ class _Listener(BaseHTTPRequestHandler):
         pass
 
 
-def test_the_policy_holds_even_if_markup_got_in(visit: Visit) -> None:
-    """The second line of defence: an injected script, handler or outside picture does nothing."""
+def test_the_policy_holds_even_if_markup_were_injected(visit: Visit) -> None:
+    """The second line of defence: an injected script, handler or external image does nothing."""
     inject = """port => {
         window.ran = [];
         const box = document.createElement('div');
@@ -247,4 +193,4 @@ def test_it_prints(visit: Visit, tmp_path: Path) -> None:
     visit.page.emulate_media(media="print")
     expect(visit.page.locator("nav")).to_be_hidden()
     assert visit.page.pdf(path=str(tmp_path / "report.pdf"), format="A4").startswith(b"%PDF")
-    assert visit.said == []
+    assert visit.messages == []

@@ -1,4 +1,4 @@
-"""Charts: round numbers that enclose the data, and nothing but numbers drawn."""
+"""Charts: round ticks that enclose the values, and only finite numbers are drawn."""
 
 import math
 from dataclasses import replace
@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from newkind.report.charts import bars, line_panel, nice_ticks, short_number
+from newkind.report.charts import Axes, Series, bars, line_panel, matrix_layout, nice_ticks, short_number
 from newkind.report.contents import read_contents
-from newkind.report.provenance import curves_of, data_of, estimate_panel, facts_of, flatten, title_of
+from newkind.report.provenance import data_name, estimate_panel, flatten, metric_panels, settings_tables, title_of
 from newkind.runs.run import Run
 
 NUMBERS = st.floats(-1e6, 1e6)
@@ -29,8 +29,8 @@ def test_ticks_enclose_the_range_at_equal_steps(a: float, b: float, n: int) -> N
     assert max(steps) == pytest.approx(min(steps), rel=1e-3)
 
 
-def test_lines_lie_inside_and_end_where_they_should() -> None:
-    panel = line_panel("t", {"a": [(1, 5.0), (2, 1.0), (3, 3.0)], "b": [(2, 2.0)]})
+def test_lines_are_inside_of_the_chart() -> None:
+    panel = line_panel("t", [Series("a", [(1, 5.0), (2, 1.0), (3, 3.0)]), Series("b", [(2, 2.0)])])
     assert panel is not None
     assert [curve.last for curve in panel.curves] == ["3", "2"]
     for curve in panel.curves:
@@ -42,31 +42,31 @@ def test_lines_lie_inside_and_end_where_they_should() -> None:
     assert y1 < y2  # the larger value is higher up
 
 
-def test_a_count_starts_at_nothing_and_has_no_fractions() -> None:
+def test_a_count_starts_at_0_and_has_whole_ticks() -> None:
     for most, texts in ((200, ["0", "50", "100", "150", "200"]), (2, ["0", "1", "2"]), (1, ["0", "1"])):
-        panel = line_panel("t", {"a": [(1, most - 1), (2, most)]}, whole=True)
+        panel = line_panel("t", [Series("a", [(1, most - 1), (2, most)])], Axes(whole=True))
         assert panel is not None
         assert [tick.text for tick in panel.y_ticks] == texts
 
 
 @pytest.mark.parametrize("most", [0.9, 0.04, 0.01, 0.008, 0.0007])
-def test_small_percentages_are_told_apart(most: float) -> None:
-    panel = line_panel("t", {"a": [(1, 0.0), (2, most)]}, percent=True)
+def test_small_percentages_are_not_rounded(most: float) -> None:
+    panel = line_panel("t", [Series("a", [(1, 0.0), (2, most)])], Axes(percent=True))
     assert panel is not None
     texts = [tick.text for tick in panel.y_ticks]
     steps = [float(b.rstrip(" %")) - float(a.rstrip(" %")) for a, b in pairwise(texts)]
     assert min(steps) > 0
-    assert max(steps) == pytest.approx(min(steps))  # nothing was rounded away
+    assert max(steps) == pytest.approx(min(steps))
 
 
-def test_what_is_no_number_is_left_out() -> None:
+def test_values_that_are_not_finite_numbers_are_left_out() -> None:
     odd = [(1, math.nan), (2, math.inf), (3, None), (4, "<script>"), ("x", 1.0), (5, True), (6, 2.0)]
-    panel = line_panel("t", {"a": odd, "b": [(1, None)]})  # type: ignore[dict-item, list-item]
+    panel = line_panel("t", [Series("a", odd), Series("b", [(1, None)])])
     assert panel is not None
     assert len(panel.curves) == 1
     assert len(panel.curves[0].dots) == 1
-    assert line_panel("t", {"a": [(1, math.nan)]}) is None
-    assert line_panel("t", {}) is None
+    assert line_panel("t", [Series("a", [(1, math.nan)])]) is None
+    assert line_panel("t", []) is None
 
 
 @pytest.mark.parametrize(
@@ -94,21 +94,23 @@ def test_bars_have_the_heights_of_their_values() -> None:
     assert [bar.height for bar in bars([(0, "new", "")], width=10, height=10)] == [0]
 
 
-def test_every_curve_of_the_metrics_is_drawn(run: Run) -> None:
-    panels = curves_of(read_contents(run).metrics)
+def test_every_metric_is_drawn_that_was_measured_more_than_once(run: Run) -> None:
+    panels = metric_panels(read_contents(run).metrics)
     assert [panel.title for panel in panels] == [
         "Accuracy",
-        "Loss, all parts together",
+        "Total loss",
         "Contrastive loss (InfoNCE)",
         "Learning rate",
     ]
-    assert [curve.name for curve in panels[0].curves] == ["All", "Old"]  # there is no New that is a number
+    assert [curve.name for curve in panels[0].curves] == ["All", "Old"]  # New is not a number
     assert [curve.last for curve in panels[0].curves] == ["90.0 %", "20.0 %"]
-    more = curves_of([{"epoch": 1, "active_prototypes": 9, "loss/total": 1.0}, {"epoch": 2, "active_prototypes": 7}])
-    assert [panel.title for panel in more] == ["Active prototypes", "Loss, all parts together"]
+    more = metric_panels(
+        [{"epoch": 1, "active_prototypes": 9, "loss/total": 1.0}, {"epoch": 2, "active_prototypes": 7}]
+    )
+    assert [panel.title for panel in more] == ["Categories in use"]
     assert more[0].curves[0].last == "7"
-    assert curves_of([]) == []
-    assert curves_of([{"loss/total": 3.0}]) == []  # no epoch
+    assert metric_panels([]) == []
+    assert metric_panels([{"loss/total": 3.0}]) == []  # no epoch
 
 
 def test_the_estimate_has_its_interval(run: Run) -> None:
@@ -124,8 +126,9 @@ def test_the_estimate_has_its_interval(run: Run) -> None:
     assert estimate_panel(read_contents(run)) is None
 
 
-def test_facts_say_all_settings(run: Run) -> None:
-    facts = dict(facts_of(replace(read_contents(run), seconds={"tokens": 90.0})))
+def test_all_settings_are_listed(run: Run) -> None:
+    tables = settings_tables(replace(read_contents(run), seconds={"tokens": 90.0}))
+    facts = {table.title: table.rows for table in tables}
     assert ("entropy weight", "1") in facts["Method"]
     assert ("time: tokens", "2 min") in facts["Run"]
     assert ("time: training", "4 s") in facts["Run"]
@@ -147,13 +150,14 @@ def test_facts_say_all_settings(run: Run) -> None:
         ("/", "/"),
     ],
 )
-def test_where_something_lay_is_not_told(text: str, shown: str) -> None:
+def test_folders_are_left_out(text: str, shown: str) -> None:
     assert flatten({"a": text}) == [("a", shown)]
 
 
 @pytest.mark.parametrize(
     ("data", "root", "title", "told"),
     [
+        ("cub:/somebody/data", "/somebody/data", "CUB-200-2011", "CUB-200-2011 (cub)"),
         ("cub in ../somebody/data", "/somebody/data/CUB_200_2011/images", "CUB-200-2011", "CUB-200-2011 (cub)"),
         ("/somebody/birds/metadata.csv", "/somebody/birds", "birds", "birds/metadata.csv"),
         ("/somebody/birds.csv", "/somebody", "somebody", "birds.csv"),
@@ -162,7 +166,18 @@ def test_where_something_lay_is_not_told(text: str, shown: str) -> None:
         (None, None, "Newkind", ""),
     ],
 )
-def test_the_datas_name(run: Run, data: str | None, root: str | None, title: str, told: str) -> None:
+def test_the_name_of_the_data(run: Run, data: str | None, root: str | None, title: str, told: str) -> None:
     contents = replace(read_contents(run), config={"data": data, "root": root})
     assert title_of(contents) == title
-    assert data_of(contents) == told
+    assert data_name(contents) == told
+
+
+def test_a_matrix_has_room_for_its_names() -> None:
+    small = matrix_layout(["a", "bb"], ["x", "y", "z"], is_named=True)
+    long = matrix_layout(["a" * 99, "bb"], ["x" * 99, "y", "z"], is_named=True)
+    assert (small.width, small.height) == (66, 44)
+    assert small.left < long.left < 180
+    assert small.below < long.below < 140
+    many = matrix_layout(["a"] * 100, ["x"] * 100, is_named=False)
+    assert many.total_width < 760
+    assert many.opacity(0.0) < many.opacity(0.5) < many.opacity(1.0) == 1.0

@@ -1,9 +1,9 @@
-"""What a run folder tells, and what is refused."""
+"""Contents of a run, from its folder and from memory; damaged folders are refused."""
 
 import numpy as np
 import pytest
-from error_codes import raises
 
+from error_codes import raises
 from newkind.errors import RunError
 from newkind.report.contents import LABELLED, NEW, contents_of, read_contents
 from newkind.report.headline import headline_of
@@ -12,7 +12,7 @@ from newkind.runs.assignments import read_assignments
 from newkind.runs.run import Run
 
 
-def test_everything_is_read(run: Run) -> None:
+def test_all_files_are_read(run: Run) -> None:
     contents = read_contents(run)
     assert len(contents) == 48
     assert [c.name for c in contents.categories][2:] == ["new-01", "new-02", "new-03"]
@@ -25,7 +25,7 @@ def test_everything_is_read(run: Run) -> None:
     assert sum(map(len, contents.members)) == 48
 
 
-def test_new_categories_come_first_and_unused_ones_not_at_all(run: Run) -> None:
+def test_new_categories_come_first_and_empty_ones_are_left_out(run: Run) -> None:
     contents = read_contents(run)
     assert [contents.categories[k].status for k in contents.shown] == ["new", "new", "known", "known"]
     assert 4 not in contents.shown
@@ -33,19 +33,19 @@ def test_new_categories_come_first_and_unused_ones_not_at_all(run: Run) -> None:
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_the_headline_counts_what_is_there(run: Run) -> None:
+def test_headline(run: Run) -> None:
     contents = read_contents(run)
     h = headline_of(contents)
-    assert (h.n_images, h.n_labelled, h.n_sorted) == (48, 8, 40)
-    assert h.n_into_new == (contents.status == NEW).sum()
-    assert (h.n_known, h.n_new, h.n_active, h.n_prototypes) == (2, 2, 4, 5)
+    assert (h.n_images, h.n_labelled, h.n_unlabelled) == (48, 8, 40)
+    assert h.n_in_new == (contents.status == NEW).sum()
+    assert (h.n_known, h.n_new, h.n_used, h.n_categories) == (2, 2, 4, 5)
     assert h.confidence == pytest.approx(contents.confidence[contents.is_free].mean())
     assert h.accuracy is not None
     assert h.accuracy["all"] == pytest.approx(1 - 8 / 40)
     assert "Vaze" in h.protocol
 
 
-def test_features_of_another_length_are_left_out(run: Run) -> None:
+def test_features_of_another_length_are_ignored(run: Run) -> None:
     run.write_features(np.zeros((3, 8)))
     assert read_contents(run).features is None
 
@@ -60,14 +60,14 @@ def test_assignments_of_another_run_are_an_error(run: Run, old: str, new: str) -
 
 def test_damaged_assignments_are_an_error(run: Run) -> None:
     run.assignments_file.write_text(run.assignments_file.read_text().replace("confidence", "certainty"))
-    with pytest.raises(RunError):
+    with raises(RunError, "unreadable"):
         read_contents(run)
 
 
 @pytest.mark.parametrize("content", ['{"categories": 3}', '{"categories": [{"name": 1}]}', '{"categories": [3]}'])
 def test_damaged_categories_are_an_error(run: Run, content: str) -> None:
     run.categories_file.write_text(content)
-    with raises(RunError, "categories-unreadable"):
+    with raises(RunError, "unreadable"):
         read_contents(run)
 
 
@@ -79,11 +79,11 @@ def test_invalid_categories_are_an_error(run: Run) -> None:
 
 def test_a_run_that_is_not_finished_is_an_error(run: Run) -> None:
     run.assignments_file.unlink()
-    with pytest.raises(RunError):
+    with raises(RunError, "not-finished"):
         read_contents(run)
 
 
-def test_odd_scores_are_not_believed(run: Run) -> None:
+def test_invalid_scores_are_ignored_in_the_headline(run: Run) -> None:
     run.scores_file.write_text('{"accuracy": {"all": "<b>", "old": 3.0, "new": true}}')
     assert headline_of(read_contents(run)).accuracy is None
 

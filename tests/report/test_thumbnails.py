@@ -1,4 +1,4 @@
-"""Small pictures: light, without metadata, within their budget, and never a reason to fail."""
+"""Thumbnails: without metadata, within their budget, and images that cannot be read are left out."""
 
 import base64
 import io
@@ -10,8 +10,13 @@ from PIL import Image
 
 from newkind.data import ArrayImages, FileImages, Names
 from newkind.errors import BrokenImage
-from newkind.progress import quiet
-from newkind.report.thumbnails import SIDES, data_uri, fit_side, make_sheets, make_thumbnails, small_picture
+from newkind.report.thumbnails import Budget, Fit, data_uri, fit_budget, make_sheets, make_thumbnails, small_image
+
+SIDES = (192, 128, 96, 64)
+
+
+def budget(n_bytes: int) -> Budget:
+    return Budget(n_bytes, SIDES, 60)
 
 
 def opened(uri: str) -> Image.Image:
@@ -31,17 +36,17 @@ def noise(n: int, side: int = 64) -> ArrayImages:
 )
 def test_sizes(tmp_path: Path, size: tuple[int, int], expected: tuple[int, int]) -> None:
     Image.new("RGB", size, "red").save(tmp_path / "a.jpg")
-    assert small_picture(FileImages(tmp_path, Names(["a.jpg"])), 0, 96).size == expected
+    assert small_image(FileImages(tmp_path, Names(["a.jpg"])), 0, 96).size == expected
 
 
-def test_the_picture_is_upright_and_carries_nothing_but_pixels(tmp_path: Path) -> None:
+def test_images_are_upright_and_have_no_metadata(tmp_path: Path) -> None:
     picture = Image.new("RGB", (400, 200), "blue")
     picture.paste("red", (0, 0, 400, 20))
     exif = Image.Exif()
-    exif[0x0112] = 6  # lies on its side
+    exif[0x0112] = 6  # rotated by 90 degrees
     exif[0x010E] = "at home, in the kitchen"
     picture.save(tmp_path / "a.jpg", exif=exif, icc_profile=b"x" * 3000, comment=b"secret", quality=95)
-    uri = data_uri(small_picture(FileImages(tmp_path, Names(["a.jpg"])), 0, 100))
+    uri = data_uri(small_image(FileImages(tmp_path, Names(["a.jpg"])), 0, 100), quality=62)
     made = opened(uri)
     assert made.size == (50, 100)
     assert made.convert("RGB").getpixel((48, 50))[0] > 150  # the red edge is at the right now
@@ -51,55 +56,62 @@ def test_the_picture_is_upright_and_carries_nothing_but_pixels(tmp_path: Path) -
     assert len(uri) < 1000
 
 
-def test_odd_kinds_of_images(tmp_path: Path) -> None:
+def test_modes_of_images(tmp_path: Path) -> None:
     Image.new("RGBA", (60, 60), (255, 0, 0, 0)).save(tmp_path / "clear.png")
     Image.new("CMYK", (60, 60)).save(tmp_path / "cmyk.jpg")
     Image.fromarray(np.full((60, 60), 65535, np.uint16)).save(tmp_path / "deep.png")
     images = FileImages(tmp_path, Names(["clear.png", "cmyk.jpg", "deep.png"]))
-    assert [small_picture(images, i, 32).getpixel((5, 5)) for i in (0, 2)] == [(255, 255, 255)] * 2
-    assert small_picture(images, 1, 32).mode == "RGB"
+    assert [small_image(images, i, 32).getpixel((5, 5)) for i in (0, 2)] == [(255, 255, 255)] * 2
+    assert small_image(images, 1, 32).mode == "RGB"
 
 
-def test_broken_and_missing_pictures_are_left_out(tmp_path: Path) -> None:
+def test_broken_and_missing_images_are_left_out(tmp_path: Path) -> None:
     Image.new("RGB", (40, 40), "red").save(tmp_path / "good.png")
     (tmp_path / "bad.jpg").write_bytes(b"\xff\xd8\xff nonsense")
     images = FileImages(tmp_path, Names(["bad.jpg", "good.png", "gone.png"]))
     with pytest.raises(BrokenImage):
-        small_picture(images, 0, 32)
-    made = make_thumbnails(images, [10, 11, 12], lambda line: line - 10, budget=10**6, advance=quiet)
+        small_image(images, 0, 32)
+    made = make_thumbnails(images, [10, 11, 12], lambda line: line - 10, budget(10**6))
     assert list(made) == [11]
-    sheets = make_sheets(images, [10, 11, 12], lambda line: line - 10, budget=10**6, advance=quiet)
+    sheets = make_sheets(images, [10, 11, 12], lambda line: line - 10, 32, budget(10**6))
     assert sheets.slots == {11: 1}
 
 
-def test_all_pictures_gone_is_no_error(tmp_path: Path) -> None:
+def test_no_readable_images(tmp_path: Path) -> None:
     images = FileImages(tmp_path, Names(["a.png"]))
-    assert make_thumbnails(images, [0], int, budget=1000, advance=quiet) == {}
-    assert make_thumbnails(images, [], int, budget=1000, advance=quiet) == {}
-    assert make_sheets(images, [], int, budget=1000, advance=quiet).uris == []
+    assert make_thumbnails(images, [0], int, budget(1000)) == {}
+    assert make_thumbnails(images, [], int, budget(1000)) == {}
+    assert make_sheets(images, [], int, 32, budget(1000)).uris == []
+    assert fit_budget(images, [0], 1, budget(1000)) == Fit(192, 1)
 
 
-def test_the_budget_holds_and_the_important_come_first() -> None:
+def test_the_first_images_get_the_budget() -> None:
     images = noise(40)
     steps: list[int] = []
-    made = make_thumbnails(images, list(range(39, -1, -1)), int, budget=30_000, advance=steps.append)
+    made = make_thumbnails(images, list(range(39, -1, -1)), int, budget(30_000), advance=steps.append)
     assert sum(map(len, made.values())) <= 30_000
     assert sum(steps) == 40
     assert list(made) == list(range(39, 39 - len(made), -1))
     assert 3 <= len(made) < 40
 
 
-def test_sides_shrink_with_the_number_of_pictures() -> None:
+def test_sides_shrink_with_the_number_of_images() -> None:
     images = noise(8, side=256)
-    sides = [fit_side(images, range(8), n, budget=10**6, sides=SIDES, quality=60) for n in (10, 60, 10_000)]
-    assert sides[0] == SIDES[0] > sides[1] > sides[2] == SIDES[-1]
+    few, some, many = (fit_budget(images, range(8), n, budget(10**6)) for n in (10, 60, 10_000))
+    assert few == Fit(SIDES[0], 10)
+    assert few.side > some.side > many.side == SIDES[-1]
+    assert some.n_images == 60
+    assert many.n_images < 10_000  # only so many fit at the smallest size
+    made = [len(data_uri(small_image(images, i, SIDES[-1]), quality=60)) for i in range(8)]
+    assert many.n_images * np.mean(made) <= 1.1e6  # an estimate
 
 
-def test_sheets_hold_each_picture_in_its_place() -> None:
+def test_every_tile_is_in_its_place() -> None:
     colours = np.random.default_rng(1).integers(0, 255, (300, 1, 1, 3), dtype=np.uint8)
     images = ArrayImages(np.broadcast_to(colours, (300, 24, 24, 3)).copy(), [str(i) for i in range(300)])
     steps: list[int] = []
-    sheets = make_sheets(images, list(range(0, 600, 2)), lambda line: line // 2, budget=10**7, advance=steps.append)
+    lines = list(range(0, 600, 2))
+    sheets = make_sheets(images, lines, lambda line: line // 2, 40, budget(10**7), advance=steps.append)
     assert sum(steps) == 300
     assert len(sheets.uris) == 2
     for line in (0, 6, 512, 598):
@@ -111,10 +123,10 @@ def test_sheets_hold_each_picture_in_its_place() -> None:
         assert np.abs(found - colours[line // 2, 0, 0]).max() < 60
 
 
-def test_sheets_stop_when_their_budget_is_spent() -> None:
+def test_sheets_end_when_their_budget_is_spent() -> None:
     images = noise(600, side=32)
     steps: list[int] = []
-    sheets = make_sheets(images, list(range(600)), int, budget=260_000, advance=steps.append)
+    sheets = make_sheets(images, list(range(600)), int, 32, budget(260_000), advance=steps.append)
     assert sum(steps) == 600
     assert sum(map(len, sheets.uris)) <= 260_000
     assert len(sheets.slots) % sheets.per_sheet == 0

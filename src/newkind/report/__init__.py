@@ -1,1 +1,15 @@
-"""Results a person can look at: one self-contained page about a run, and a table for the terminal."""
+"""Report of a run: one self-contained HTML file, and a table for the terminal."""
+
+from newkind.report.contents import RunContents, contents_of, read_contents
+from newkind.report.summary import summary_of, summary_table
+from newkind.report.write import try_report, write_report
+
+__all__ = [
+    "RunContents",
+    "contents_of",
+    "read_contents",
+    "summary_of",
+    "summary_table",
+    "try_report",
+    "write_report",
+]

@@ -1,4 +1,4 @@
-"""Two runs side by side: which images moved, and which categories are each other's counterparts."""
+"""Comparison of two runs: images in different categories, and categories that correspond to each other."""
 
 from __future__ import annotations
 
@@ -10,91 +10,122 @@ from scipy.optimize import linear_sum_assignment
 
 from newkind.report.contents import RunContents
 from newkind.report.headline import Headline, headline_of
-from newkind.report.images import Pictures
-from newkind.report.provenance import data_of, flatten
+from newkind.report.image_pairs import pair_images
+from newkind.report.images import RunImages
+from newkind.report.provenance import data_name, flatten
 
-__all__ = ["Comparison", "Move", "Pair", "compare_runs", "counterparts"]
+__all__ = ["CategoryPair", "Comparison", "Move", "compare_runs", "corresponding_categories"]
 
-MANY_MOVES = 24
+MAX_MOVES = 24
 EXAMPLES = 8
 
 
 @dataclass(frozen=True)
-class Pair:
-    """A category of this run and its counterpart in the other; one of them may be missing."""
+class CategoryPair:
+    """A category of this run and the corresponding one of the other run; either may be missing (None).
 
-    now: int | None
-    before: int | None
-    n_now: int
-    n_before: int
-    n_kept: int
-    """Unlabelled images that are in both."""
+    `n_here` and `n_there` count the compared images in each, `n_both` those in both.
+    """
+
+    here: int | None
+    there: int | None
+    n_here: int
+    n_there: int
+    n_both: int
 
 
 @dataclass(frozen=True)
 class Move:
-    """Images that left one category for another."""
+    """Images in category `there` of the other run and in category `here` of this one.
 
-    before: int
-    """In the other run."""
-    now: int
+    `lines` are rows of examples in this run, the most confident first.
+    """
+
+    there: int
+    here: int
     count: int
     lines: tuple[int, ...]
-    """Examples, in this run's lines; the surest first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
+    """Contents of the section that compares this run with another one.
+
+    Parameters
+    ----------
+    name : str
+        Name of the other run.
+    other : RunContents
+        The other run.
+    headline : Headline
+        Its main numbers.
+    n_paired : int
+        Images that are in both runs, labelled or not.
+    n_by_ending : int
+        Of these, images that were recognised by the ending of their path only.
+    n_common : int
+        Images that are unlabelled in both runs: those that are compared.
+    n_only_here, n_only_there : int
+        Other unlabelled images of each run.
+    n_moved, n_known_to_new, n_new_to_known : int
+        Compared images in a category that does not correspond to the earlier one.
+    n_corrected, n_spoiled : int or None
+        With true classes: images that are correct only in this run, and only in the other one.
+    pairs : tuple of CategoryPair
+        Corresponding categories, those that differ most first.
+    moves : tuple of Move
+        Largest groups of moved images.
+    settings : tuple of (str, str, str)
+        Settings that differ: name, value here, value there.
+    """
+
     name: str
-    """The other run."""
     other: RunContents
     headline: Headline
+    n_paired: int
+    n_by_ending: int
     n_common: int
-    """Images that both runs sorted."""
-    n_only_now: int
-    n_only_before: int
+    n_only_here: int
+    n_only_there: int
     n_moved: int
     n_known_to_new: int
     n_new_to_known: int
-    n_righted: int | None
-    """With truth: images that were wrong in the other run and are right in this one."""
-    n_wronged: int | None
-    pairs: tuple[Pair, ...]
+    n_corrected: int | None
+    n_spoiled: int | None
+    pairs: tuple[CategoryPair, ...]
     moves: tuple[Move, ...]
     settings: tuple[tuple[str, str, str], ...]
-    """Settings that differ: name, in this run, in the other."""
 
 
-def compare_runs(contents: RunContents, other: RunContents, pictures: Pictures) -> Comparison:
-    """What this run (`contents`) does differently from `other`, over the images that both have sorted."""
-    line_of = {file: i for i, file in enumerate(other.files) if other.is_free[i]}
-    lines = np.array(
-        [i for i, file in enumerate(contents.files) if contents.is_free[i] and file in line_of], dtype=np.int64
-    )
-    theirs = np.array([line_of[contents.files[i]] for i in lines], dtype=np.int64)
-    now, before = contents.category[lines], other.category[theirs]
+def compare_runs(contents: RunContents, other: RunContents, images: RunImages) -> Comparison:
+    """Compare a run with another one over the images that are unlabelled in both. `images`: those of this run."""
+    paired = pair_images(contents.files, other.files)
+    free = contents.is_free[paired.here] & other.is_free[paired.there]
+    rows, other_rows = paired.here[free], paired.there[free]
+    now, before = contents.category[rows], other.category[other_rows]
     overlap = np.zeros((len(contents.categories), len(other.categories)), dtype=np.int64)
     np.add.at(overlap, (now, before), 1)
-    partner = counterparts(overlap, _known_names(contents), _known_names(other))
+    partner = corresponding_categories(overlap, _known_names(contents), _known_names(other))
     moved = partner[now] != before
-    new_now = np.array([c.status == "new" for c in contents.categories])
-    new_before = np.array([c.status == "new" for c in other.categories])
-    righted, wronged = _changes(contents, other, pictures, lines, theirs)
+    new_here, new_there = (np.array([c.status == "new" for c in run.categories]) for run in (contents, other))
+    changes = _changes(contents, other, images, rows, other_rows)
     return Comparison(
         name=other.run.folder.resolve().name,
         other=other,
         headline=headline_of(other),
-        n_common=len(lines),
-        n_only_now=int(contents.is_free.sum()) - len(lines),
-        n_only_before=int(other.is_free.sum()) - len(lines),
+        n_paired=len(paired),
+        n_by_ending=paired.n_by_ending,
+        n_common=len(rows),
+        n_only_here=int(contents.is_free.sum()) - len(rows),
+        n_only_there=int(other.is_free.sum()) - len(rows),
         n_moved=int(moved.sum()),
-        n_known_to_new=int((moved & new_now[now] & ~new_before[before]).sum()),
-        n_new_to_known=int((moved & ~new_now[now] & new_before[before]).sum()),
-        n_righted=righted,
-        n_wronged=wronged,
-        pairs=_pairs(contents, overlap, partner),
-        moves=_moves(contents, lines[moved], before[moved]),
-        settings=_differences(contents, other),
+        n_known_to_new=int((moved & new_here[now] & ~new_there[before]).sum()),
+        n_new_to_known=int((moved & ~new_here[now] & new_there[before]).sum()),
+        n_corrected=None if changes is None else changes[0],
+        n_spoiled=None if changes is None else changes[1],
+        pairs=_category_pairs(overlap, partner),
+        moves=_moves(contents, rows[moved], before[moved]),
+        settings=_differing_settings(contents, other),
     )
 
 
@@ -102,16 +133,16 @@ def _known_names(contents: RunContents) -> list[str | None]:
     return [category.name if category.status == "known" else None for category in contents.categories]
 
 
-def counterparts(
+def corresponding_categories(
     overlap: NDArray[np.int64], names: list[str | None], other_names: list[str | None]
 ) -> NDArray[np.int64]:
-    """(K,): of each category its counterpart in the other run, or -1.
+    """Return the index of the corresponding category in the other run for each category, or -1; shape (K,).
 
-    Known categories by name; new ones (None), whose names mean nothing, so that as many images as possible stay
-    together. overlap: (K, K'), images in a category of the one and of the other run.
+    Known categories correspond by name. New ones (None) have arbitrary names: they are matched so that as many images as
+    possible stay together. overlap: (K, K'), number of images in a category of the one and of the other run.
     """
-    theirs = {name: j for j, name in enumerate(other_names) if name is not None}
-    partner = np.array([-1 if name is None else theirs.get(name, -1) for name in names], dtype=np.int64)
+    numbers = {name: j for j, name in enumerate(other_names) if name is not None}
+    partner = np.array([-1 if name is None else numbers.get(name, -1) for name in names], dtype=np.int64)
     rows = np.flatnonzero(partner < 0)
     columns = np.setdiff1d(np.arange(len(other_names)), partner)
     best_rows, best_columns = linear_sum_assignment(-overlap[np.ix_(rows, columns)])
@@ -121,49 +152,56 @@ def counterparts(
     return partner
 
 
-def _pairs(contents: RunContents, overlap: NDArray[np.int64], partner: NDArray[np.int64]) -> tuple[Pair, ...]:
-    """The pairs that changed most first; empty categories are left out."""
-    n_now, n_before = overlap.sum(axis=1), overlap.sum(axis=0)
+def _category_pairs(overlap: NDArray[np.int64], partner: NDArray[np.int64]) -> tuple[CategoryPair, ...]:
+    """Pairs that differ most first; pairs without images are left out."""
+    n_here, n_there = overlap.sum(axis=1), overlap.sum(axis=0)
     pairs = []
-    for k in range(len(contents.categories)):
-        j = int(partner[k])
-        if n_now[k] or (j >= 0 and n_before[j]):
-            kept = int(overlap[k, j]) if j >= 0 else 0
-            pairs.append(Pair(k, j if j >= 0 else None, int(n_now[k]), int(n_before[j]) if j >= 0 else 0, kept))
-    lost = np.setdiff1d(np.flatnonzero(n_before), partner)
-    pairs += [Pair(None, int(j), 0, int(n_before[j]), 0) for j in lost]
-    return tuple(sorted(pairs, key=lambda pair: -(pair.n_now + pair.n_before - 2 * pair.n_kept)))
+    for k, j in enumerate(partner.tolist()):
+        if j >= 0 and (n_here[k] or n_there[j]):
+            pairs.append(CategoryPair(k, j, int(n_here[k]), int(n_there[j]), int(overlap[k, j])))
+        elif n_here[k]:
+            pairs.append(CategoryPair(k, None, int(n_here[k]), 0, 0))
+    unpaired = np.setdiff1d(np.flatnonzero(n_there), partner)
+    pairs += [CategoryPair(None, int(j), 0, int(n_there[j]), 0) for j in unpaired]
+    return tuple(sorted(pairs, key=lambda pair: 2 * pair.n_both - pair.n_here - pair.n_there))
 
 
-def _moves(contents: RunContents, lines: NDArray[np.int64], before: NDArray[np.int32]) -> tuple[Move, ...]:
-    now = contents.category[lines]
-    kinds, inverse, counts = np.unique(np.stack([before, now], axis=1), axis=0, return_inverse=True, return_counts=True)
+def _moves(contents: RunContents, rows: NDArray[np.int64], before: NDArray[np.int32]) -> tuple[Move, ...]:
+    """Moved images grouped by both categories, the largest groups first. rows, before: (m,)."""
+    kinds, inverse, counts = np.unique(
+        np.stack([before, contents.category[rows]], axis=1), axis=0, return_inverse=True, return_counts=True
+    )
     moves = []
-    for i in np.argsort(-counts, kind="stable")[:MANY_MOVES]:
-        members = lines[inverse.reshape(-1) == i]
-        surest = members[np.lexsort((members, -contents.confidence[members]))][:EXAMPLES]
-        moves.append(Move(int(kinds[i, 0]), int(kinds[i, 1]), int(counts[i]), tuple(surest.tolist())))
+    for i in np.argsort(-counts, kind="stable")[:MAX_MOVES]:
+        members = rows[inverse.reshape(-1) == i]
+        examples = members[np.lexsort((members, -contents.confidence[members]))][:EXAMPLES]
+        moves.append(Move(int(kinds[i, 0]), int(kinds[i, 1]), int(counts[i]), tuple(examples.tolist())))
     return tuple(moves)
 
 
 def _changes(
-    contents: RunContents, other: RunContents, pictures: Pictures, lines: NDArray[np.int64], theirs: NDArray[np.int64]
-) -> tuple[int | None, int | None]:
-    ours, before = _class_of_categories(contents, pictures), _class_of_categories(other, pictures)
-    if ours is None or before is None or pictures.truth is None:
-        return None, None
-    true = pictures.truth[lines]
-    right_now = (ours[contents.category[lines]] == true) & (true >= 0)
-    right_before = (before[other.category[theirs]] == true) & (true >= 0)
-    return int((right_now & ~right_before).sum()), int((right_before & ~right_now).sum())
+    contents: RunContents,
+    other: RunContents,
+    images: RunImages,
+    rows: NDArray[np.int64],
+    other_rows: NDArray[np.int64],
+) -> tuple[int, int] | None:
+    """Count the images that are correct only in this run and only in the other one; None without true classes."""
+    here, there = _class_of_categories(contents, images), _class_of_categories(other, images)
+    if here is None or there is None or images.truth is None:
+        return None
+    true = images.truth[rows]
+    correct_here = (here[contents.category[rows]] == true) & (true >= 0)
+    correct_there = (there[other.category[other_rows]] == true) & (true >= 0)
+    return int((correct_here & ~correct_there).sum()), int((correct_there & ~correct_here).sum())
 
 
-def _class_of_categories(contents: RunContents, pictures: Pictures) -> NDArray[np.int64] | None:
-    """(K,): the number of the true class that each category was matched to, -2 for none; None without scores."""
+def _class_of_categories(contents: RunContents, images: RunImages) -> NDArray[np.int64] | None:
+    """Index of the true class that each category is matched to, -2 for none, shape (K,); None without scores."""
     rows = (contents.scores or {}).get("classes")
     if not isinstance(rows, list):
         return None
-    number = {name: i for i, name in enumerate(pictures.class_names)}
+    number = {name: i for i, name in enumerate(images.class_names)}
     place = {category.prototype: k for k, category in enumerate(contents.categories)}
     found = np.full(len(contents.categories), -2, dtype=np.int64)
     for row in rows:
@@ -172,11 +210,10 @@ def _class_of_categories(contents: RunContents, pictures: Pictures) -> NDArray[n
     return found
 
 
-def _differences(contents: RunContents, other: RunContents) -> tuple[tuple[str, str, str], ...]:
-    ours = dict(flatten({"data": data_of(contents), **contents.settings}))
-    theirs = dict(flatten({"data": data_of(other), **other.settings}))
+def _differing_settings(contents: RunContents, other: RunContents) -> tuple[tuple[str, str, str], ...]:
+    here, there = (dict(flatten({"data": data_name(run), **run.settings})) for run in (contents, other))
     return tuple(
-        (key, ours.get(key, "–"), theirs.get(key, "–"))
-        for key in dict.fromkeys([*ours, *theirs])
-        if ours.get(key) != theirs.get(key)
+        (key, here.get(key, "–"), there.get(key, "–"))
+        for key in dict.fromkeys([*here, *there])
+        if here.get(key) != there.get(key)
     )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from newkind.errors import RunError
-from newkind.runs.assignments import Assignment, Category, read_assignments
+from newkind.runs.assignments import Assignment, Category, read_assignments, read_categories
 from newkind.runs.run import Run
 
 __all__ = ["KNOWN", "LABELLED", "NEW", "STATUSES", "RunContents", "contents_of", "read_contents"]
@@ -219,18 +219,17 @@ def _probabilities(values: list[float]) -> NDArray[np.float32]:
 def _half(features: NDArray[np.floating[Any]]) -> NDArray[np.float16]:
     """Features in half precision; an array that has it already (on disk) is not copied."""
     if features.dtype == np.float16:
-        return features  # type: ignore[return-value]
-    return np.clip(features, -LARGEST_HALF, LARGEST_HALF).astype(np.float16)
+        return features
+    half: NDArray[np.float16] = np.clip(features, -LARGEST_HALF, LARGEST_HALF).astype(np.float16)
+    return half
 
 
 def _read_categories(run: Run) -> list[Category]:
+    found = read_categories(run)
     try:
-        found = [Category(**row) for row in run.read_json(run.categories_file)["categories"]]
         valid = all(isinstance(c.name, str) and c.n_images >= 0 and 0 <= c.mean_confidence <= 1.01 for c in found)
-    except (KeyError, TypeError) as error:
-        raise RunError(
-            f"{run.categories_file} cannot be read ({error}).", code="categories-unreadable", file=run.categories_file
-        ) from None
+    except TypeError:
+        valid = False
     if not valid:
         raise RunError(
             f"{run.categories_file} contains invalid values.", code="categories-invalid", file=run.categories_file

@@ -1,24 +1,43 @@
-"""A chapter for every category: its most typical images, those at its border, and its neighbours."""
+"""Details of each category: typical and borderline images, labelled examples, nearest categories."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from newkind.report.contents import RunContents
-from newkind.report.images import Pictures
+from newkind.report.images import RunImages
 
-__all__ = ["Amounts", "Chapter", "Neighbour", "amounts_for", "centres_of", "chapters_of", "typicality"]
+__all__ = [
+    "CategoryDetails",
+    "GallerySizes",
+    "Neighbour",
+    "category_centres",
+    "category_details",
+    "gallery_sizes",
+    "typicality",
+]
 
 CHUNK = 8192
 BINS = 10
+HESITATION = 0.1  # An image hesitates between two categories if the second has at least this probability.
 
 
 @dataclass(frozen=True)
-class Amounts:
-    """How many images of a category are shown."""
+class GallerySizes:
+    """Number of images of each category that the page shows at once, and of neighbours.
+
+    Parameters
+    ----------
+    typical, borderline, labelled : int
+        Number of images of each sort.
+    neighbours : int
+        Number of nearest known and of nearest new categories.
+    """
 
     typical: int
     borderline: int
@@ -26,123 +45,183 @@ class Amounts:
     neighbours: int
 
 
-def amounts_for(n_categories: int) -> Amounts:
-    """The more categories, the fewer images of each."""
-    for most, amounts in (
-        (40, Amounts(12, 6, 6, 4)),
-        (120, Amounts(12, 6, 3, 3)),
-        (300, Amounts(6, 3, 3, 3)),
-        (1200, Amounts(3, 1, 0, 2)),
+def gallery_sizes(n_categories: int) -> GallerySizes:
+    """Choose how many images of each category are shown at once: the more categories, the fewer."""
+    for most, sizes in (
+        (40, GallerySizes(12, 6, 6, 4)),
+        (120, GallerySizes(12, 6, 3, 3)),
+        (300, GallerySizes(6, 3, 3, 3)),
+        (1200, GallerySizes(3, 1, 0, 2)),
     ):
         if n_categories <= most:
-            return amounts
-    return Amounts(1, 0, 0, 2)
+            return sizes
+    return GallerySizes(1, 0, 0, 2)
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A category beside another."""
+    """A category near another one.
+
+    Parameters
+    ----------
+    number : int
+        Index of the category.
+    n_hesitating : int
+        Images of either category that have the other one as second category.
+    similarity : float or None
+        Cosine of the two centres, relative to the mean of all images; None without features.
+    """
 
     number: int
     n_hesitating: int
-    """Images of either that have the other as second guess."""
     similarity: float | None
-    """Cosine of the two centres, about the mean of all images; None without features."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chapter:
-    """One category."""
+class CategoryDetails:
+    """One category of the page.
+
+    Parameters
+    ----------
+    number : int
+        Index of the category.
+    n_unlabelled, n_labelled : int
+        Number of its images.
+    confidence : float
+        Mean confidence of its unlabelled images.
+    histogram : tuple of int
+        Number of its unlabelled images in ten bins of confidence.
+    typical : tuple of int
+        Rows of unlabelled images, the most typical first.
+    borderline : tuple of int
+        Rows of its least certain images that are not in `typical`.
+    labelled : tuple of int
+        Rows of labelled examples.
+    known_neighbours, new_neighbours : tuple of Neighbour
+        Nearest categories, the nearest first.
+    composition : tuple of (str, int)
+        The three most frequent true classes of its unlabelled images; empty if they are unknown.
+    matched : str or None
+        True class that the category is matched to.
+    """
 
     number: int
-    n_sorted: int
-    """Unlabelled images."""
+    n_unlabelled: int
     n_labelled: int
     confidence: float
-    """Mean over its unlabelled images."""
     histogram: tuple[int, ...]
-    """Its unlabelled images by confidence, in ten bins."""
     typical: tuple[int, ...]
-    """Lines, the most typical first."""
     borderline: tuple[int, ...]
-    """Lines of its least certain images that are not among the typical ones."""
     labelled: tuple[int, ...]
-    """Lines of labelled examples."""
     known_neighbours: tuple[Neighbour, ...]
     new_neighbours: tuple[Neighbour, ...]
-    mixture: tuple[tuple[str, int], ...]
-    """With truth: the true classes of its unlabelled images, the largest first."""
+    composition: tuple[tuple[str, int], ...]
     matched: str | None
-    """With truth: the class that it was matched to."""
 
     @property
-    def lines(self) -> tuple[int, ...]:
-        """All that are shown."""
-        return self.typical + self.borderline + self.labelled
+    def examples(self) -> tuple[int, ...]:
+        """Rows of example images, the best first."""
+        return self.typical or self.labelled or self.borderline
 
 
-def chapters_of(contents: RunContents, pictures: Pictures, amounts: Amounts) -> list[Chapter]:
-    """In the order in which they are shown."""
-    centres, spread = None, None
-    if contents.features is not None:
-        centres, mean = centres_of(contents.features, contents.category, len(contents.categories))
-        spread = typicality(contents.features, contents.category, centres, mean)
-    hesitating = _hesitation(contents)
-    matched = _matched_classes(contents)
-    return [
-        _chapter(contents, pictures, k, amounts, centres=centres, spread=spread, hesitating=hesitating, matched=matched)
-        for k in contents.shown
-    ]
+def category_details(contents: RunContents, images: RunImages, sizes: GallerySizes) -> list[CategoryDetails]:
+    """Compute the details of every category that contains images, in the order of the page."""
+    gallery = _Gallery(contents, images, sizes)
+    return [gallery.details(k) for k in contents.shown]
 
 
-def _chapter(
-    contents: RunContents,
-    pictures: Pictures,
-    k: int,
-    amounts: Amounts,
-    *,
-    centres: NDArray[np.float32] | None,
-    spread: NDArray[np.float32] | None,
-    hesitating: dict[tuple[int, int], int],
-    matched: dict[int, str],
-) -> Chapter:
-    lines = contents.members[k]
-    free, given = lines[contents.is_free[lines]], lines[~contents.is_free[lines]]
-    confidence = contents.confidence[free]
-    # Nearest to the centre among its surer half; without features, the surest.
-    surer = confidence >= (np.median(confidence) if free.size else 0.0)
-    fit = confidence if spread is None else spread[free] + 3.0 * surer
-    order = free[np.lexsort((free, -fit))]
-    typical = order[: amounts.typical]
-    rest = np.setdiff1d(free, typical)
-    borderline = rest[np.lexsort((rest, contents.confidence[rest]))][: amounts.borderline]
-    examples = given if spread is None else given[np.lexsort((given, -spread[given]))]
-    known, new = _neighbours(contents, k, centres, hesitating, amounts.neighbours)
-    return Chapter(
-        number=k,
-        n_sorted=len(free),
-        n_labelled=len(given),
-        confidence=float(confidence.mean()) if free.size else 0.0,
-        histogram=tuple(np.histogram(confidence, bins=BINS, range=(0, 1))[0].tolist()),
-        typical=tuple(typical.tolist()),
-        borderline=tuple(borderline.tolist()),
-        labelled=tuple(examples[: amounts.labelled].tolist()),
-        known_neighbours=known,
-        new_neighbours=new,
-        mixture=_mixture(pictures, free),
-        matched=matched.get(contents.categories[k].prototype),
-    )
+@dataclass(frozen=True)
+class _Gallery:
+    """What the details of all categories are computed from."""
+
+    contents: RunContents
+    images: RunImages
+    sizes: GallerySizes
+
+    @cached_property
+    def centres(self) -> NDArray[np.float32] | None:
+        """Centres of the categories, shape (K, d); None without features."""
+        return None if self._centres_and_mean is None else self._centres_and_mean[0]
+
+    @cached_property
+    def typicality(self) -> NDArray[np.float32] | None:
+        """Similarity of each image to the centre of its category, shape (n,); None without features."""
+        features = self.contents.features
+        if features is None or self._centres_and_mean is None:
+            return None
+        return typicality(features, self.contents.category, *self._centres_and_mean)
+
+    @cached_property
+    def _centres_and_mean(self) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
+        contents = self.contents
+        if contents.features is None:
+            return None
+        return category_centres(contents.features, contents.category, len(contents.categories))
+
+    @cached_property
+    def hesitation(self) -> dict[tuple[int, int], int]:
+        return _hesitation(self.contents)
+
+    @cached_property
+    def matched(self) -> dict[int, str]:
+        return _matched_classes(self.contents)
+
+    def details(self, k: int) -> CategoryDetails:
+        contents, sizes = self.contents, self.sizes
+        lines = contents.members[k]
+        free, given = lines[contents.is_free[lines]], lines[~contents.is_free[lines]]
+        confidence = contents.confidence[free]
+        typical = self._typical(free)
+        rest = np.setdiff1d(free, typical)
+        borderline = rest[np.lexsort((rest, contents.confidence[rest]))][: sizes.borderline]
+        examples = given if self.typicality is None else given[np.lexsort((given, -self.typicality[given]))]
+        return CategoryDetails(
+            number=k,
+            n_unlabelled=len(free),
+            n_labelled=len(given),
+            confidence=float(confidence.mean()) if free.size else 0.0,
+            histogram=tuple(np.histogram(confidence, bins=BINS, range=(0, 1))[0].tolist()),
+            typical=tuple(typical.tolist()),
+            borderline=tuple(borderline.tolist()),
+            labelled=tuple(examples[: sizes.labelled].tolist()),
+            known_neighbours=self._neighbours(k, "known"),
+            new_neighbours=self._neighbours(k, "new"),
+            composition=_composition(self.images, free),
+            matched=self.matched.get(contents.categories[k].prototype),
+        )
+
+    def _typical(self, free: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the images nearest to the centre among the more confident half; without features, the most confident."""
+        confidence = self.contents.confidence[free]
+        more_confident = confidence >= (np.median(confidence) if free.size else 0.0)
+        fit = confidence if self.typicality is None else self.typicality[free] + 3.0 * more_confident
+        return free[np.lexsort((free, -fit))][: self.sizes.typical]
+
+    def _neighbours(self, k: int, status: str) -> tuple[Neighbour, ...]:
+        """Return the nearest categories of one status: by features, or without them by hesitating images."""
+        contents = self.contents
+        others = [j for j in contents.shown if j != k and contents.categories[j].status == status]
+        hesitating = np.array([self.hesitation.get((min(j, k), max(j, k)), 0) for j in others], dtype=np.int64)
+        if self.centres is None:
+            order = [i for i in np.argsort(-hesitating, kind="stable").tolist() if hesitating[i]]
+            return tuple(Neighbour(others[i], int(hesitating[i]), None) for i in order[: self.sizes.neighbours])
+        similarity = self.centres[others] @ self.centres[k]
+        order = np.argsort(-similarity, kind="stable").tolist()
+        return tuple(
+            Neighbour(others[i], int(hesitating[i]), round(float(similarity[i]), 3))
+            for i in order[: self.sizes.neighbours]
+        )
 
 
-def centres_of(
+def category_centres(
     features: NDArray[np.float16], category: NDArray[np.int32], n_categories: int
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Unit centres (K, d) of the categories' unit features about their common mean (d,); a pass over the file for each."""
+    """Return unit centres (K, d) of the categories' unit features relative to their common mean, and that mean (d,)."""
     dim = features.shape[1]
     total = np.zeros(dim)
     sums = np.zeros((n_categories, dim))
     counts = np.bincount(category, minlength=n_categories)
-    for start in range(0, len(features), CHUNK):
+    for start in range(0, len(features), CHUNK):  # features may be larger than memory
         rows = _unit(features[start : start + CHUNK])
         total += rows.sum(axis=0)
         np.add.at(sums, category[start : start + CHUNK], rows)
@@ -157,7 +236,7 @@ def typicality(
     centres: NDArray[np.float32],
     mean: NDArray[np.float32],
 ) -> NDArray[np.float32]:
-    """(n,): the cosine of each image's feature, about the mean, with the centre of its category."""
+    """Return the cosine of each image's feature, relative to the mean, with the centre of its category; shape (n,)."""
     found = np.empty(len(features), dtype=np.float32)
     for start in range(0, len(features), CHUNK):
         rows = _unit(_unit(features[start : start + CHUNK]) - mean)
@@ -165,53 +244,33 @@ def typicality(
     return found
 
 
-def _unit(rows: NDArray[np.floating]) -> NDArray[np.float32]:
+def _unit(rows: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+    """Rows of length 1; values that are not finite become 0."""
     clean = np.nan_to_num(np.asarray(rows, dtype=np.float32), nan=0.0, posinf=0.0, neginf=0.0)
     unit: NDArray[np.float32] = clean / np.maximum(np.linalg.norm(clean, axis=1, keepdims=True), 1e-12)
     return unit
 
 
 def _hesitation(contents: RunContents) -> dict[tuple[int, int], int]:
-    """(a, b), a < b: unlabelled images in one with the other as second guess, where that guess has a tenth at least."""
-    lines = contents.is_free & (contents.second_confidence >= 0.1) & (contents.second != contents.category)
+    """Count unlabelled images per pair (a, b), a < b, that are in one category and have the other as second one."""
+    lines = contents.is_free & (contents.second_confidence >= HESITATION) & (contents.second != contents.category)
     pairs = np.stack([contents.category[lines], contents.second[lines]], axis=1)
     pairs.sort(axis=1)
     found, counts = np.unique(pairs, axis=0, return_counts=True)
     return {(int(a), int(b)): int(n) for (a, b), n in zip(found, counts, strict=True)}
 
 
-def _neighbours(
-    contents: RunContents,
-    k: int,
-    centres: NDArray[np.float32] | None,
-    hesitating: dict[tuple[int, int], int],
-    most: int,
-) -> tuple[tuple[Neighbour, ...], tuple[Neighbour, ...]]:
-    """The nearest known categories and the nearest new ones."""
-    hesitation = np.array([hesitating.get((min(j, k), max(j, k)), 0) for j in contents.shown])
-    similarity = None if centres is None else (centres @ centres[k])[contents.shown]
-    order = np.argsort(-(hesitation if similarity is None else similarity), kind="stable")
-    sides: dict[str, list[Neighbour]] = {"known": [], "new": []}
-    for i in order.tolist():
-        j = contents.shown[i]
-        side = sides.get(contents.categories[j].status, [])
-        if j != k and len(side) < most and (similarity is not None or hesitation[i]):
-            near = None if similarity is None else round(float(similarity[i]), 3)
-            side.append(Neighbour(number=j, n_hesitating=int(hesitation[i]), similarity=near))
-    return tuple(sides["known"]), tuple(sides["new"])
-
-
-def _mixture(pictures: Pictures, lines: NDArray[np.int64]) -> tuple[tuple[str, int], ...]:
-    if pictures.truth is None:
+def _composition(images: RunImages, lines: NDArray[np.int64]) -> tuple[tuple[str, int], ...]:
+    if images.truth is None:
         return ()
-    true = pictures.truth[lines]
+    true = images.truth[lines]
     counts = np.bincount(true[true >= 0], minlength=1)
     order = np.argsort(-counts, kind="stable")[:3]
-    return tuple((pictures.class_names[int(c)], int(counts[c])) for c in order if counts[c])
+    return tuple((images.class_names[int(c)], int(counts[c])) for c in order if counts[c])
 
 
 def _matched_classes(contents: RunContents) -> dict[int, str]:
-    """Prototype -> the true class that it was matched to; empty without truth."""
+    """Map each prototype to the true class that it is matched to; empty if true classes are unknown."""
     rows = (contents.scores or {}).get("classes")
     if not isinstance(rows, list):
         return {}

@@ -1,4 +1,4 @@
-"""The run in a few numbers: how many images went where, how sure, and how right if that is known."""
+"""Main numbers of a run: images per kind of category, confidence, and accuracy where the true classes are known."""
 
 from __future__ import annotations
 
@@ -9,96 +9,114 @@ import numpy as np
 
 from newkind.report.contents import KNOWN, NEW, RunContents
 from newkind.report.images import benchmark_of
-from newkind.report.questionable import n_between
+from newkind.report.questionable import n_ambiguous
+from newkind.runs.assignments import Category
 
-__all__ = ["SURE", "Headline", "headline_of", "share"]
+__all__ = ["CERTAIN", "Headline", "headline_of", "read_share"]
 
-SURE = 0.8
-"""An image counts as surely sorted from this confidence on."""
+CERTAIN = 0.8  # An image counts as certain from this confidence on.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Headline:
-    """What is said first, on the page and in the terminal."""
+    """Numbers at the top of the page and in the terminal.
+
+    Parameters
+    ----------
+    n_images, n_labelled : int
+        All images, and the labelled ones among them.
+    n_in_known, n_in_new : int
+        Unlabelled images in known and in new categories.
+    n_known : int
+        Known categories.
+    n_categories, n_used : int
+        All categories, and those that contain unlabelled images.
+    confidence, median : float
+        Mean and median confidence of the unlabelled images.
+    certain : float
+        Share of unlabelled images with a confidence of at least `CERTAIN`.
+    n_ambiguous : int
+        Unlabelled images whose second category is nearly as probable as the first.
+    accuracy, by_name : dict of str to float, or None
+        `all`, `old` and `new` as far as they exist; None if the true classes are unknown. `by_name`: a known class
+        counts only under its own name; also None for runs that do not have it.
+    protocol : str
+        How accuracy is measured.
+    new_categories : tuple of Category
+        New categories that contain images, sorted by decreasing size.
+    """
 
     n_images: int
     n_labelled: int
-    n_into_known: int
-    """Unlabelled images."""
-    n_into_new: int
+    n_in_known: int
+    n_in_new: int
     n_known: int
-    """Known categories."""
-    n_new: int
-    """New categories that hold an image."""
-    n_prototypes: int
-    n_active: int
-    """Categories that unlabelled images were sorted into."""
+    n_categories: int
+    n_used: int
     confidence: float
-    """Mean over unlabelled images."""
     median: float
-    """Half of the unlabelled images have at least this confidence."""
-    sure: float
-    """Share of unlabelled images with a confidence of at least SURE."""
-    n_doubtful: int
-    """Unlabelled images between two categories."""
+    certain: float
+    n_ambiguous: int
     accuracy: dict[str, float] | None
-    """all, old and new (as far as they exist), if the truth is known."""
+    by_name: dict[str, float] | None
     protocol: str
-    largest: tuple[tuple[str, int, float], ...]
-    """New categories: name, images, mean confidence; the largest first."""
+    new_categories: tuple[Category, ...]
 
     @property
-    def n_sorted(self) -> int:
-        return self.n_into_known + self.n_into_new
+    def n_new(self) -> int:
+        """New categories that contain images."""
+        return len(self.new_categories)
+
+    @property
+    def n_unlabelled(self) -> int:
+        """Unlabelled images."""
+        return self.n_in_known + self.n_in_new
 
 
 def headline_of(contents: RunContents) -> Headline:
-    """All of it from the run folder alone."""
+    """Compute the main numbers of a run."""
     free = contents.confidence[contents.is_free]
-    used = np.unique(contents.category[contents.is_free])
-    new = sorted(
-        (c for c in contents.categories if c.status == "new" and c.n_images > 0), key=lambda c: (-c.n_images, c.name)
-    )
+    scores = contents.scores or {}
+    new = [c for c in contents.categories if c.status == "new" and c.n_images > 0]
     return Headline(
         n_images=len(contents),
         n_labelled=int((~contents.is_free).sum()),
-        n_into_known=int((contents.status == KNOWN).sum()),
-        n_into_new=int((contents.status == NEW).sum()),
+        n_in_known=int((contents.status == KNOWN).sum()),
+        n_in_new=int((contents.status == NEW).sum()),
         n_known=sum(c.status == "known" for c in contents.categories),
-        n_new=len(new),
-        n_prototypes=len(contents.categories),
-        n_active=len(used),
+        n_categories=len(contents.categories),
+        n_used=len(np.unique(contents.category[contents.is_free])),
         confidence=float(free.mean()) if free.size else 0.0,
         median=float(np.median(free)) if free.size else 0.0,
-        sure=float((free >= SURE).mean()) if free.size else 0.0,
-        n_doubtful=n_between(contents),
-        accuracy=_accuracy(contents.scores),
+        certain=float((free >= CERTAIN).mean()) if free.size else 0.0,
+        n_ambiguous=n_ambiguous(contents),
+        accuracy=_read_accuracy(scores.get("accuracy")),
+        by_name=_read_accuracy(scores.get("by_name")),
         protocol=_protocol(contents),
-        largest=tuple((c.name, c.n_images, c.mean_confidence) for c in new),
+        new_categories=tuple(sorted(new, key=lambda c: (-c.n_images, c.name))),
     )
 
 
-def _accuracy(scores: dict[str, Any] | None) -> dict[str, float] | None:
-    found = (scores or {}).get("accuracy")
+def _read_accuracy(found: Any) -> dict[str, float] | None:
     if not isinstance(found, dict):
         return None
-    numbers = {key: share(found.get(key)) for key in ("all", "old", "new")}
+    numbers = {key: read_share(found.get(key)) for key in ("all", "old", "new")}
     return {key: value for key, value in numbers.items() if value is not None} or None
 
 
-def share(value: object, *, least: float = 0.0) -> float | None:
-    """A number between `least` and 1; None for anything else that a file may hold."""
+def read_share(value: object, *, least: float = 0.0) -> float | None:
+    """Return a number between `least` and 1; None for anything else that a file may contain."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if least <= value <= 1 else None
 
 
 def _protocol(contents: RunContents) -> str:
-    """How accuracy is measured, by the name under which it was published."""
-    found = benchmark_of(str(contents.config.get("data") or ""))
-    split = f" on the published split of {found[0]}" if found else ""
+    """Name and summary of the published protocol by which accuracy is measured."""
+    benchmark = benchmark_of(contents.config)
+    split = f" on the published split of {benchmark.name}" if benchmark else ""
     return (
-        f"The protocol of generalized category discovery (Vaze et al., CVPR 2022){split}: one optimal matching of "
-        "categories and true classes over all unlabelled images, after the last epoch; Old and New are read off that "
-        "same matching."
+        f"measured by the protocol of generalized category discovery (Vaze et al., CVPR 2022){split}: one optimal "
+        "matching of categories and true classes over all unlabelled images, after the last epoch. "
+        "Old (known classes) and New (new classes) use the same matching."
     )

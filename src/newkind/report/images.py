@@ -1,4 +1,4 @@
-"""Where a run's images are now, and what is known of them beside the run: their truth, and what was left out."""
+"""Images of a run: where they are now, their true classes, and the files that the run skipped."""
 
 from __future__ import annotations
 
@@ -7,112 +7,134 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from newkind.data.benchmarks import BENCHMARKS, load_benchmark
-from newkind.data.catalog import Collection, Features, FileImages, Images, Skipped, Truth
-from newkind.data.inspection import look_at
-from newkind.data.names import Names
-from newkind.data.open_data import open_data
+from newkind.data import Collection, Features, FileImages, Images, Names, Skipped, Truth
+from newkind.data.benchmarks import BENCHMARKS, Benchmark, load_benchmark
+from newkind.data.image_check import check_image
+from newkind.data.opening import open_data
 from newkind.errors import DataError, NewkindError
 from newkind.report.contents import RunContents
 
-__all__ = ["Pictures", "benchmark_of", "find_pictures"]
+__all__ = ["RunImages", "benchmark_of", "find_run_images"]
 
-MANY_LOOKS = 1000
-"""Images that the run has not are looked at for the reason; no more than these."""
+MAX_CHECKED = 1000  # Images that the run does not have are decoded to learn why; at most this many.
+BENCHMARK_ORIGIN = re.compile(r"(?P<name>\w+)(?::| in )(?P<folder>.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Pictures:
-    """The images of a contents's n lines."""
+class RunImages:
+    """Images of the n rows of a run.
+
+    Parameters
+    ----------
+    images : Images or None
+        The images; None if there are none to show.
+    place : ndarray of int64, shape (n,)
+        Index of each row's image in `images`; -1 if it is missing.
+    truth : ndarray of int32, shape (n,), default=None
+        True class of each row, -1 if unknown. None if no true classes are known.
+    class_names : tuple of str, default=()
+        Names of the true classes, the known ones first.
+    n_old : int, default=0
+        Number of known classes in `class_names`.
+    skipped : tuple of Skipped, default=()
+        Files of the data that the run could not use.
+    note : str, default=""
+        Why images are missing, for the reader of the report. Empty if none are missing.
+    searched : str, default=""
+        Where missing images were searched, for the author of the report.
+    """
 
     images: Images | None
-    """None if there is nothing to look at."""
     place: NDArray[np.int64]
-    """(n,): the image of each line in `images`; -1 for one that is not there."""
-    truth: NDArray[np.int32] | None
-    """(n,): the true class of each line, -1 where it is not known; None without truth."""
-    class_names: tuple[str, ...]
-    n_old: int
-    """Old classes are the first of `class_names`."""
-    skipped: tuple[Skipped, ...]
-    """Files of the data that the run could not use."""
-    note: str
-    """Why pictures are missing, and what to do; empty if none are."""
-    missing_from: str = ""
-    """Where they were looked for: for whoever makes the report, not for whoever gets it."""
+    truth: NDArray[np.int32] | None = None
+    class_names: tuple[str, ...] = ()
+    n_old: int = 0
+    skipped: tuple[Skipped, ...] = ()
+    note: str = ""
+    searched: str = ""
+
+    @property
+    def is_there(self) -> NDArray[np.bool_]:
+        """Whether the image of each row can be shown, shape (n,)."""
+        return (self.place >= 0) & (self.images is not None)
 
 
-def find_pictures(contents: RunContents, *, collection: Collection | None = None, data: Path | None = None) -> Pictures:
-    """From `collection`, from `data` (a folder, if the images have moved), or from where the run had them."""
+def find_run_images(
+    contents: RunContents, *, collection: Collection | None = None, data: Path | None = None
+) -> RunImages:
+    """Find the images of a run: in `collection`, below the folder `data`, or where the run read them."""
     if collection is not None:
         return _from_collection(contents, collection)
     if data is not None and not os.path.lexists(os.path.expanduser(data)):
-        raise DataError(f"{data} does not exist.", fix="--data is the folder that holds the images now.")
-    best: Pictures | None = None
-    for found in _candidates(contents, data):
-        pictures = _from_collection(contents, found)
-        if best is None or (pictures.place >= 0).sum() > (best.place >= 0).sum():
-            best = pictures
-        if (best.place >= 0).all():
-            break
+        raise DataError(
+            f"{data} does not exist.",
+            fix="`data` is the folder that contains the images now.",
+            code="data-not-found",
+            data=data,
+        )
+    found = _reopened(contents, data)
+    if found is not None and (found.images is None or _any_file_exists(found)):
+        return found
     root = data or contents.config.get("root")
-    place = np.full(len(contents), -1, dtype=np.int64)
-    missing = Pictures(
+    bare = _bare_files(contents, Path(root)) if root else None
+    if bare is not None and _any_file_exists(bare):
+        return bare
+    return RunImages(
         images=None,
-        place=place,
-        truth=None,
-        class_names=(),
-        n_old=0,
-        skipped=(),
-        note="The run's images are not to be found. With --data FOLDER, newkind report looks elsewhere.",
-        missing_from=str(root) if root else "",
+        place=np.full(len(contents), -1, dtype=np.int64),
+        note="The images of this run were not found. To include them: newkind report RUN --data FOLDER",
+        searched=str(root) if root else "",
     )
-    if best is not None and (best.place >= 0).any():
-        if best.images is None or _any_there(best):
-            return best
-        best = None
-    files = _bare_files(contents, Path(root)) if root else None
-    return files if files is not None and _any_there(files) else missing
 
 
-def benchmark_of(origin: str) -> tuple[str, str] | None:
-    """(name, folder) of data that is a published benchmark, as a run's config names it."""
-    found = re.fullmatch(r"(\w+) in (.+)", origin, flags=re.DOTALL)
-    return (found[1], found[2]) if found and found[1] in BENCHMARKS else None
+def benchmark_of(config: dict[str, Any]) -> Benchmark | None:
+    """Return the published benchmark that a run used; None for other data. `config`: contents of config.json."""
+    found = _benchmark_and_folder(config)
+    return None if found is None else found[0]
 
 
-def _candidates(contents: RunContents, data: Path | None) -> Iterator[Collection]:
-    """Collections that may be the run's own, read anew; one that cannot be read is passed over."""
-    origin = str(contents.config.get("data") or "")
-    benchmark = benchmark_of(origin)
+def _benchmark_and_folder(config: dict[str, Any]) -> tuple[Benchmark, str] | None:
+    """Benchmark and its folder. A run names it `cub:FOLDER`; in format 1, `cub in FOLDER`."""
+    found = BENCHMARK_ORIGIN.fullmatch(str(config.get("data") or ""))
+    benchmark = BENCHMARKS.get(found["name"]) if found else None
+    return None if found is None or benchmark is None else (benchmark, found["folder"])
+
+
+def _reopened(contents: RunContents, data: Path | None) -> RunImages | None:
+    """Return the images of the data, opened again; None if it cannot be opened or has no image of the run."""
     try:
-        if benchmark is not None:
-            yield load_benchmark(benchmark[0], Path(data or benchmark[1]))
-        elif data is None:
-            yield open_data(origin)
-        else:
-            yield open_data(data)
+        collection = _open(contents.config, data)
     except (NewkindError, OSError):
-        return
+        return None
+    found = _from_collection(contents, collection)
+    return found if (found.place >= 0).any() else None
 
 
-def _from_collection(contents: RunContents, collection: Collection) -> Pictures:
+def _open(config: dict[str, Any], data: Path | None) -> Collection:
+    benchmark = _benchmark_and_folder(config)
+    if benchmark is not None:
+        return load_benchmark(benchmark[0].name, data or Path(benchmark[1]))
+    return open_data(data or str(config.get("data") or ""))
+
+
+def _from_collection(contents: RunContents, collection: Collection) -> RunImages:
     catalog, truth = collection.catalog, collection.truth
     number = {name: i for i, name in enumerate(catalog.items.names)}
     place = np.fromiter((number.get(file, -1) for file in contents.files), np.int64, len(contents))
     images = None if isinstance(catalog.items, Features) else catalog.items
-    return Pictures(
+    return RunImages(
         images=images,
         place=place,
         truth=None if truth is None else _truth_of(truth, place),
         class_names=() if truth is None else truth.class_names,
         n_old=0 if truth is None else truth.n_old,
-        skipped=collection.skipped + _unused(images, place),
-        note="This run sorted ready features, so there are no pictures." if images is None else "",
+        skipped=collection.skipped + tuple(_undecodable(images, place)),
+        note="This run used precomputed features, so there are no images to show." if images is None else "",
     )
 
 
@@ -120,32 +142,25 @@ def _truth_of(truth: Truth, place: NDArray[np.int64]) -> NDArray[np.int32]:
     return np.where(place >= 0, truth.labels[place], -1).astype(np.int32)
 
 
-def _unused(images: Images | None, place: NDArray[np.int64]) -> tuple[Skipped, ...]:
-    """Images that the run lacks because they cannot be decoded; those that came later are none of its business."""
+def _undecodable(images: Images | None, place: NDArray[np.int64]) -> Iterator[Skipped]:
+    """Yield images that the run lacks because they cannot be decoded; images added later are not reported."""
     if images is None:
-        return ()
-    others = np.setdiff1d(np.arange(len(images)), place)[:MANY_LOOKS]
-    looks = ((images.names[int(i)], look_at(images, int(i)).error) for i in others)
-    return tuple(Skipped(name, reason) for name, reason in looks if reason)
+        return
+    for i in np.setdiff1d(np.arange(len(images)), place)[:MAX_CHECKED]:
+        check = check_image(images, int(i))
+        if check.error:
+            yield Skipped(images.names[int(i)], check.error, check.code)
 
 
-def _bare_files(contents: RunContents, root: Path) -> Pictures:
-    """The run's files below `root`, with no list of them but the run's own."""
-    return Pictures(
-        images=FileImages(root, Names(contents.files)),
-        place=np.arange(len(contents), dtype=np.int64),
-        truth=None,
-        class_names=(),
-        n_old=0,
-        skipped=(),
-        note="",
-    )
+def _bare_files(contents: RunContents, root: Path) -> RunImages:
+    """Return the run's files below `root`, without a table or class folders."""
+    return RunImages(images=FileImages(root, Names(contents.files)), place=np.arange(len(contents), dtype=np.int64))
 
 
-def _any_there(pictures: Pictures) -> bool:
-    """Whether some of the files exist: a list of names may outlive its images."""
-    images = pictures.images
+def _any_file_exists(found: RunImages) -> bool:
+    """Whether some of the files exist (of up to 50 that are checked): a table may outlive its images."""
+    images = found.images
     if not isinstance(images, FileImages):
         return images is not None
-    there = pictures.place[pictures.place >= 0]
+    there = found.place[found.place >= 0]
     return any(os.path.isfile(images.path(int(i))) for i in there[:: max(len(there) // 50, 1)])

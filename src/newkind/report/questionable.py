@@ -1,4 +1,4 @@
-"""Images that deserve a second look: between two categories, perhaps mislabelled, broken, or there twice."""
+"""Images to check: ambiguous ones, possibly wrong labels, and duplicates."""
 
 from __future__ import annotations
 
@@ -11,71 +11,130 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from newkind.data.catalog import ArrayImages, FileImages
+from newkind.data import ArrayImages, FileImages
 from newkind.errors import BrokenImage
 from newkind.report.contents import RunContents
-from newkind.report.images import Pictures
+from newkind.report.images import RunImages
 
-__all__ = ["Copies", "find_copies", "lines_between", "mislabelled_lines", "n_between"]
+__all__ = [
+    "Duplicates",
+    "QuestionableImages",
+    "ambiguous_lines",
+    "find_duplicates",
+    "find_questionable",
+    "mislabelled_lines",
+    "n_ambiguous",
+]
 
-BETWEEN = 0.3
-"""An image lies between two categories if the second gets at least this probability (it cannot get more than 0.5)."""
-CONFIDENT = 0.5
-"""A label is doubted if the model gives another category more than this."""
+AMBIGUOUS = 0.3  # Least probability of the second category of an ambiguous image; it cannot exceed 0.5.
+CONFIDENT = 0.5  # A label is questioned if the model gives another category more than this.
+MAX_IMAGES = 36
+MAX_DUPLICATES = 40
 
 
 @dataclass(frozen=True)
-class Copies:
-    """Lines whose images are the same to the byte."""
+class Duplicates:
+    """Images with identical bytes.
+
+    Parameters
+    ----------
+    lines : tuple of int
+        Rows of the images.
+    labels_differ : bool
+        Whether labelled copies have different labels.
+    categories_differ : bool
+        Whether the copies are in different categories.
+    """
 
     lines: tuple[int, ...]
     labels_differ: bool
-    """The same picture carries two different labels."""
     categories_differ: bool
-    """The same picture lies in two categories."""
 
 
-def lines_between(contents: RunContents) -> NDArray[np.int64]:
-    """Unlabelled images between two categories, the most undecided first."""
-    lines = np.flatnonzero(contents.is_free & (contents.second_confidence >= BETWEEN))
+@dataclass(frozen=True, kw_only=True)
+class QuestionableImages:
+    """Images to check, cut to the number that the page shows.
+
+    Parameters
+    ----------
+    n_ambiguous, n_mislabelled, n_duplicates : int
+        Number of images (or groups of duplicates) that were found.
+    ambiguous, mislabelled : list of int
+        Rows, the most questionable first; at most `MAX_IMAGES`.
+    duplicates : list of Duplicates
+        Groups, those with a conflict first; at most `MAX_DUPLICATES`.
+    """
+
+    n_ambiguous: int
+    ambiguous: list[int]
+    n_mislabelled: int
+    mislabelled: list[int]
+    n_duplicates: int
+    duplicates: list[Duplicates]
+
+
+def find_questionable(contents: RunContents, images: RunImages) -> QuestionableImages:
+    """Find all images to check."""
+    ambiguous, mislabelled = ambiguous_lines(contents), mislabelled_lines(contents)
+    duplicates = find_duplicates(contents, images)
+    return QuestionableImages(
+        n_ambiguous=len(ambiguous),
+        ambiguous=ambiguous[:MAX_IMAGES].tolist(),
+        n_mislabelled=len(mislabelled),
+        mislabelled=mislabelled[:MAX_IMAGES].tolist(),
+        n_duplicates=len(duplicates),
+        duplicates=duplicates[:MAX_DUPLICATES],
+    )
+
+
+def ambiguous_lines(contents: RunContents) -> NDArray[np.int64]:
+    """Return rows of unlabelled images with a probable second category, the most ambiguous first."""
+    lines = np.flatnonzero(_is_ambiguous(contents))
     return lines[np.lexsort((lines, contents.confidence[lines], -contents.second_confidence[lines]))]
 
 
-def n_between(contents: RunContents) -> int:
-    return int((contents.is_free & (contents.second_confidence >= BETWEEN)).sum())
+def n_ambiguous(contents: RunContents) -> int:
+    """Count the ambiguous images."""
+    return int(_is_ambiguous(contents).sum())
+
+
+def _is_ambiguous(contents: RunContents) -> NDArray[np.bool_]:
+    return np.logical_and(contents.is_free, contents.second_confidence >= AMBIGUOUS)
 
 
 def mislabelled_lines(contents: RunContents) -> NDArray[np.int64]:
-    """Labelled images that the model confidently sorts elsewhere, the most confident first.
+    """Return rows of labelled images that the model confidently assigns elsewhere, the most confident first.
 
-    For these, `second` holds the model's own choice, and the confidence is that in the label that was given.
+    For these, `second` is the model's choice, and `confidence` the probability of the given label.
     """
-    doubted = ~contents.is_free & (contents.second_confidence > np.maximum(contents.confidence, CONFIDENT))
-    lines = np.flatnonzero(doubted & (contents.second != contents.category))
+    other = contents.second_confidence > np.maximum(contents.confidence, CONFIDENT)
+    lines = np.flatnonzero(~contents.is_free & other & (contents.second != contents.category))
     return lines[np.lexsort((lines, contents.confidence[lines] - contents.second_confidence[lines]))]
 
 
-def find_copies(contents: RunContents, pictures: Pictures) -> list[Copies]:
-    """Groups of equal images, those with a conflict first. Files are compared by size, and only then read."""
-    images = pictures.images
-    lines = np.flatnonzero(pictures.place >= 0)
-    if isinstance(images, FileImages):
-        sizes = ((int(i), _file_size(images, int(pictures.place[i]))) for i in lines)
-        groups = _groups((line, size) for line, size in sizes if size)
-        equal = [
-            group for same in groups for group in _groups((line, _digest(images, pictures, line)) for line in same)
-        ]
-    elif isinstance(images, ArrayImages):
-        equal = _groups((int(i), _digest(images, pictures, int(i))) for i in lines)
+def find_duplicates(contents: RunContents, images: RunImages) -> list[Duplicates]:
+    """Return groups of images with identical bytes, those with a conflict first. Only files of equal size are read."""
+    source = images.images
+    lines = np.flatnonzero(images.place >= 0).tolist()
+    if isinstance(source, FileImages):
+        sizes = ((i, _file_size(source, int(images.place[i]))) for i in lines)
+        same_size = _groups((line, size) for line, size in sizes if size)
+    elif isinstance(source, ArrayImages):
+        same_size = [lines]
     else:
         return []
-    found = [_copies(contents, group) for group in equal]
-    return sorted(found, key=lambda c: (not c.labels_differ, not c.categories_differ, c.lines))
+    equal = [
+        group
+        for candidates in same_size
+        for group in _groups((line, _digest(source, int(images.place[line]))) for line in candidates)
+    ]
+    found = [_duplicates(contents, group) for group in equal]
+    return sorted(found, key=lambda d: (not d.labels_differ, not d.categories_differ, d.lines))
 
 
-def _copies(contents: RunContents, group: list[int]) -> Copies:
+def _duplicates(contents: RunContents, group: list[int]) -> Duplicates:
     labelled = {int(contents.category[i]) for i in group if not contents.is_free[i]}
-    return Copies(
+    return Duplicates(
         lines=tuple(group),
         labels_differ=len(labelled) > 1,
         categories_differ=len({int(contents.category[i]) for i in group}) > 1,
@@ -83,7 +142,7 @@ def _copies(contents: RunContents, group: list[int]) -> Copies:
 
 
 def _groups(keyed: Iterable[tuple[int, Hashable]]) -> list[list[int]]:
-    """Lines with the same key, where there are at least two; those without a key (None) are left out."""
+    """Return groups of at least two rows with the same key; rows without a key (None) are left out."""
     groups: defaultdict[Hashable, list[int]] = defaultdict(list)
     for line, key in keyed:
         if key is not None:
@@ -98,8 +157,8 @@ def _file_size(images: FileImages, index: int) -> int:
         return 0
 
 
-def _digest(images: FileImages | ArrayImages, pictures: Pictures, line: int) -> bytes | None:
+def _digest(images: FileImages | ArrayImages, index: int) -> bytes | None:
     try:
-        return hashlib.blake2b(images.content(int(pictures.place[line])), digest_size=16).digest()
+        return hashlib.blake2b(images.content(index), digest_size=16).digest()
     except BrokenImage:
         return None

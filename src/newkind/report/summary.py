@@ -1,4 +1,4 @@
-"""The headline as a compact table for the end of `discover`."""
+"""Main numbers of a run as a table for the terminal, printed at the end of `discover`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from rich.text import Text
 
 from newkind.data.names import printable
 from newkind.report.contents import RunContents, read_contents
-from newkind.report.headline import SURE, Headline, headline_of
+from newkind.report.headline import CERTAIN, Headline, headline_of
 from newkind.runs.run import Run
 
 __all__ = ["summary_of", "summary_table"]
 
-MANY = 8
-BAR = 16
+MAX_ROWS = 8
+BAR_WIDTH = 16
+FULL, THIN = "█", "▏"
 
 
 def summary_of(run: Run | RunContents) -> Table:
@@ -31,43 +32,67 @@ def summary_of(run: Run | RunContents) -> Table:
     return summary_table(headline_of(run if isinstance(run, RunContents) else read_contents(run)))
 
 
-def summary_table(headline: Headline, *, blocks: str = "█▏") -> Table:
-    """Images, categories, how sure, the new categories by size, accuracy. `blocks`: a full and a thin bar character."""
+def summary_table(headline: Headline) -> Table:
+    """Table of images, categories, the largest new categories, confidence and accuracy.
+
+    Parameters
+    ----------
+    headline : Headline
+        Numbers of a run.
+
+    Returns
+    -------
+    rich.table.Table
+    """
     h = headline
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")
-    table.add_row("Images", f"{h.n_images:,}", f"{h.n_labelled:,} labelled, {h.n_sorted:,} sorted")
-    table.add_row("Known categories", f"{h.n_known:,}", _images(h.n_into_known))
-    table.add_row("New categories", f"{h.n_new:,}", _images(h.n_into_new))
-    shown, rest = h.largest[:MANY], h.largest[MANY:]
-    most = max((n for _, n, _ in shown), default=1)
-    for name, n, confidence in shown:
-        bar = blocks[0] * round(BAR * n / most) or blocks[1]
+    table.add_row("Images", f"{h.n_images:,}", f"{h.n_labelled:,} labelled, {h.n_unlabelled:,} unlabelled")
+    table.add_row("Known categories", f"{h.n_known:,}", _images(h.n_in_known))
+    table.add_row("New categories", f"{h.n_new:,}", _images(h.n_in_new))
+    _add_new_categories(table, h)
+    table.add_row("Mean confidence", _percent(h.confidence), _confidence_text(h))
+    if h.accuracy:
+        table.add_row("Accuracy, %", "", _accuracy_text(h.accuracy, "one matching over all, last epoch"))
+    if h.by_name:
+        table.add_row("Accuracy by name, %", "", _accuracy_text(h.by_name, "known classes under their own names"))
+    return table
+
+
+def _add_new_categories(table: Table, headline: Headline) -> None:
+    """Add one row per new category, the largest first, and one row for those left out."""
+    shown, rest = headline.new_categories[:MAX_ROWS], headline.new_categories[MAX_ROWS:]
+    most = max((category.n_images for category in shown), default=1)
+    for category in shown:
+        bar = FULL * round(BAR_WIDTH * category.n_images / most) or THIN
         table.add_row(
-            Text(f"  {_shortened(printable(name))}", style="not bold"),
-            f"{n:,}",
-            Text.assemble((f"{bar:<{BAR}}", "blue"), (f"  {_percent(confidence)} sure", "dim")),
+            Text(f"  {_shortened(printable(category.name))}", style="not bold"),
+            f"{category.n_images:,}",
+            Text.assemble(
+                (f"{bar:<{BAR_WIDTH}}", "blue"), (f"  {_percent(category.mean_confidence)} mean confidence", "dim")
+            ),
         )
     if rest:
-        more = sum(n for _, n, _ in rest)
+        more = sum(category.n_images for category in rest)
         table.add_row(Text(f"  {len(rest):,} more", style="not bold dim"), Text(f"{more:,}", style="dim"), "")
-    sure = (
-        f"{_percent(h.sure)} of images at least {_percent(SURE)} sure"
-        if h.sure >= 0.005
-        else f"half of the images at least {_percent(h.median)} sure"
+
+
+def _confidence_text(h: Headline) -> str:
+    certain = (
+        f"{_percent(h.certain)} of images have at least {_percent(CERTAIN)}"
+        if h.certain >= 0.005
+        else f"half of the images have at least {_percent(h.median)}"
     )
-    doubt = f"; {h.n_doubtful:,} lie between two categories" if h.n_doubtful else ""
-    table.add_row(
-        "How sure",
-        _percent(h.confidence),
-        f"on average; {sure}{doubt}",
-    )
-    if h.accuracy:
-        parts = "  ".join(f"{name.capitalize()} {100 * value:.1f}" for name, value in h.accuracy.items())
-        table.add_row("Accuracy, %", "", Text.assemble((parts, "bold"), ("  one matching over all, last epoch", "dim")))
-    return table
+    if not h.n_ambiguous:
+        return certain
+    return f"{certain}; {_images(h.n_ambiguous)} {'is' if h.n_ambiguous == 1 else 'are'} ambiguous"
+
+
+def _accuracy_text(accuracy: dict[str, float], note: str) -> Text:
+    parts = "  ".join(f"{name.capitalize()} {100 * value:.1f}" for name, value in accuracy.items())
+    return Text.assemble((parts, "bold"), (f"  {note}", "dim"))
 
 
 def _images(n: int) -> str:

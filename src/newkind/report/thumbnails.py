@@ -1,4 +1,4 @@
-"""Small pictures for the page: light, stripped of everything but pixels, within a budget of bytes."""
+"""Thumbnails for the page: pixels without metadata, within a budget of bytes."""
 
 from __future__ import annotations
 
@@ -17,37 +17,55 @@ from PIL import features as pillow
 from newkind.data import ArrayImages, FileImages, Images
 from newkind.data.decoding import PILLOW_ERRORS, open_checked, to_rgb
 from newkind.errors import BrokenImage
+from newkind.progress import quiet
 
-__all__ = ["Sheets", "data_uri", "fit_side", "make_sheets", "make_thumbnails", "small_picture"]
+__all__ = ["Budget", "Fit", "Sheets", "data_uri", "fit_budget", "make_sheets", "make_thumbnails", "small_image"]
 
 KIND = "webp" if pillow.check("webp") else "jpeg"
-SIDES = (192, 160, 128, 112, 96, 80, 64)
-SHEET_SIDES = (96, 72, 56, 48, 40, 32)
-QUALITY, SHEET_QUALITY = 62, 55
 N_SAMPLES = 32
-LONGEST = 2.0
-"""A picture more than twice as long as it is wide is cut in the middle: its thumbnail would be a thread."""
-COLUMNS = 16
+LONGEST = 2.0  # Longer images are cropped to this ratio of sides: their thumbnails would be thin lines.
+SHEET_COLUMNS = 16
+SLICE = 512
 T = TypeVar("T")
 Place = Callable[[int], int]
+Advance = Callable[[int], None]
 
 
-def small_picture(images: Images, index: int, side: int) -> Image.Image:
-    """The picture, at most `side` pixels long; pixels only, no metadata. Raises BrokenImage."""
-    picture = _decoded(images, index, 2 * side)
-    width, height = picture.size
+@dataclass(frozen=True)
+class Budget:
+    """Limit on the size of a number of images.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Most bytes that all images together may take, as text in the page.
+    sides : tuple of int
+        Lengths of the longer side to choose from, in pixels, in decreasing order.
+    quality : int
+        Quality of the encoded images, from 0 to 100.
+    """
+
+    n_bytes: int
+    sides: tuple[int, ...]
+    quality: int
+
+
+def small_image(images: Images, index: int, side: int) -> Image.Image:
+    """Return an image with a longer side of at most `side` pixels, without metadata. Raises BrokenImage."""
+    image = _decoded(images, index, 2 * side)
+    width, height = image.size
     short = min(width, height)
     if max(width, height) > LONGEST * short:
         size = (min(width, int(LONGEST * short)), min(height, int(LONGEST * short)))
-        picture = ImageOps.fit(picture, size, method=Image.Resampling.BOX)
-    picture.thumbnail((side, side), Image.Resampling.LANCZOS, reducing_gap=2.0)
-    clean = Image.new("RGB", picture.size)  # without the EXIF data, profile and comments of the original
-    clean.paste(picture)
+        image = ImageOps.fit(image, size, method=Image.Resampling.BOX)
+    image.thumbnail((side, side), Image.Resampling.LANCZOS, reducing_gap=2.0)
+    clean = Image.new("RGB", image.size)  # without EXIF data, profile and comments of the original
+    clean.paste(image)
     return clean
 
 
 def _decoded(images: Images, index: int, side: int) -> Image.Image:
-    """The whole picture, upright RGB; a JPEG is decoded at a fraction of its size, but not below `side`."""
+    """Decode an image, upright RGB; a JPEG at a fraction of its size, but with a side of at least `side` pixels."""
     if not isinstance(images, FileImages):
         return images.open(index)
     name = images.names[index]
@@ -57,50 +75,66 @@ def _decoded(images: Images, index: int, side: int) -> Image.Image:
             image.load()
             return to_rgb(ImageOps.exif_transpose(image))
         except PILLOW_ERRORS as error:
-            raise BrokenImage(f"{name}: broken ({error}).") from None
+            raise BrokenImage(f"{name}: broken ({error}).", file=name, reason=f"broken ({error})") from None
 
 
-def data_uri(picture: Image.Image, *, quality: int = QUALITY) -> str:
-    """As the `src` of an image."""
+def data_uri(image: Image.Image, *, quality: int) -> str:
+    """Encode an image as the `src` of an <img> element."""
     content = io.BytesIO()
-    picture.save(content, KIND, quality=quality, method=2)  # half the time of 4, for 4 % more bytes
+    image.save(content, KIND, quality=quality, method=2)  # half the time of method 4, for 4 % more bytes
     return f"data:image/{KIND};base64,{base64.b64encode(content.getvalue()).decode()}"
 
 
-def fit_side(images: Images, indices: Sequence[int], n: int, *, budget: int, sides: Sequence[int], quality: int) -> int:
-    """The largest side for which `n` thumbnails, judged by a sample of `indices`, take no more than `budget` bytes."""
-    chosen = np.linspace(0, len(indices) - 1, min(N_SAMPLES, len(indices))).astype(int)
-    samples = [
-        p for p in _in_parallel(images, lambda i: _try(images, indices[i], sides[0]), chosen.tolist()) if p is not None
-    ]
-    if not samples:
-        return sides[0]
-    for side in sides[:-1]:
-        lengths = []
-        for sample in samples:
-            smaller = sample.copy()
-            smaller.thumbnail((side, side))
-            lengths.append(len(data_uri(smaller, quality=quality)))
-        if 1.1 * n * sum(lengths) / len(lengths) <= budget:
-            return side
-    return sides[-1]
+@dataclass(frozen=True)
+class Fit:
+    """Side in pixels, and number of images of this size that fit a budget."""
+
+    side: int
+    n_images: int
+
+
+def fit_budget(images: Images, indices: Sequence[int], n: int, budget: Budget) -> Fit:
+    """Return the largest side at which n images fit the budget, judged by a sample of `indices`.
+
+    If they do not fit at the smallest side, `n_images` says how many do.
+    """
+    chosen = np.linspace(0, len(indices) - 1, min(N_SAMPLES, len(indices))).astype(int).tolist()
+    samples = list(_in_parallel(images, lambda i: _try_small(images, indices[i], budget.sides[0]), chosen))
+    readable = [sample for sample in samples if sample is not None]
+    if not readable:
+        return Fit(budget.sides[0], n)
+    mean = 0.0
+    for side in budget.sides:
+        mean = 1.1 * float(np.mean([_encoded_length(sample, side, budget.quality) for sample in readable]))
+        if n * mean <= budget.n_bytes:
+            return Fit(side, n)
+    return Fit(budget.sides[-1], int(budget.n_bytes / mean))
+
+
+def _encoded_length(image: Image.Image, side: int, quality: int) -> int:
+    smaller = image.copy()
+    smaller.thumbnail((side, side))
+    return len(data_uri(smaller, quality=quality))
 
 
 def make_thumbnails(
-    images: Images, wanted: Sequence[int], place: Place, *, budget: int, advance: Callable[[int], None]
+    images: Images, lines: Sequence[int], place: Place, budget: Budget, *, advance: Advance = quiet
 ) -> dict[int, str]:
-    """Data URIs by line. The lines come in order of importance: when the budget is spent, the rest goes without."""
-    side = fit_side(images, [place(i) for i in wanted], len(wanted), budget=budget, sides=SIDES, quality=QUALITY)
+    """Return data URIs of thumbnails by row. Rows are sorted by importance: the last ones may exceed the budget.
+
+    place: returns the index in `images` of a row.
+    """
+    side = fit_budget(images, [place(line) for line in lines], len(lines), budget).side
 
     def make(line: int) -> str | None:
-        picture = _try(images, place(line), side)
-        return None if picture is None else data_uri(picture)
+        image = _try_small(images, place(line), side)
+        return None if image is None else data_uri(image, quality=budget.quality)
 
     made: dict[int, str] = {}
     spent = 0
-    for line, uri in zip(wanted, _in_parallel(images, make, wanted), strict=True):
+    for line, uri in zip(lines, _in_parallel(images, make, lines), strict=True):
         advance(1)
-        if uri is not None and spent + len(uri) <= budget:
+        if uri is not None and spent + len(uri) <= budget.n_bytes:
             made[line] = uri
             spent += len(uri)
     return made
@@ -108,47 +142,59 @@ def make_thumbnails(
 
 @dataclass
 class Sheets:
-    """Many tiny square pictures on a few large ones."""
+    """Many small square images ("tiles") in a few large images, each of `columns` rows and columns.
 
-    side: int
-    columns: int = COLUMNS
+    Parameters
+    ----------
+    side : int
+        Side of a tile in pixels.
+    columns : int
+        Tiles per row of a sheet.
+    uris : list of str
+        Data URIs of the sheets.
+    slots : dict of int to int
+        Position of each row's tile, counted through all sheets, row by row.
+    """
+
+    side: int = 0
+    columns: int = SHEET_COLUMNS
     uris: list[str] = field(default_factory=list)
     slots: dict[int, int] = field(default_factory=dict)
-    """Line -> its place, counted through all sheets, row by row."""
 
     @property
     def per_sheet(self) -> int:
+        """Tiles per sheet."""
         return self.columns**2
 
 
 def make_sheets(
-    images: Images, wanted: Sequence[int], place: Place, *, budget: int, advance: Callable[[int], None]
+    images: Images, lines: Sequence[int], place: Place, side: int, budget: Budget, *, advance: Advance = quiet
 ) -> Sheets:
-    """Tiny pictures for the map, as many as the budget allows."""
-    indices = [place(i) for i in wanted]
-    # On a sheet, pictures share one header: a little less than each by itself.
-    side = fit_side(images, indices, len(wanted), budget=budget, sides=SHEET_SIDES, quality=SHEET_QUALITY)
+    """Make tiles of `side` pixels of the rows in the given order, until the budget is spent."""
     sheets = Sheets(side)
     spent = 0
-    for start in range(0, len(wanted), sheets.per_sheet):
-        lines = wanted[start : start + sheets.per_sheet]
-        rows = -(-len(lines) // sheets.columns)
-        sheet = Image.new("RGB", (sheets.columns * side, rows * side), "white")
-        slots = {}
-        tiles = _in_parallel(images, lambda line: _tile(images, place(line), side), lines)
-        for position, (line, tile) in enumerate(zip(lines, tiles, strict=True)):
-            advance(1)
-            if tile is not None:
-                sheet.paste(tile, (position % sheets.columns * side, position // sheets.columns * side))
-                slots[line] = len(sheets.uris) * sheets.per_sheet + position
-        uri = data_uri(sheet, quality=SHEET_QUALITY)
-        if spent + len(uri) > budget:
-            advance(len(wanted) - start - len(lines))
+    for start in range(0, len(lines), sheets.per_sheet):
+        part = lines[start : start + sheets.per_sheet]
+        tiles = dict(zip(part, _in_parallel(images, lambda line: _tile(images, place(line), side), part), strict=True))
+        advance(len(part))
+        uri = data_uri(_sheet(list(tiles.values()), side), quality=budget.quality)
+        if spent + len(uri) > budget.n_bytes:
+            advance(len(lines) - start - len(part))
             break
-        spent += len(uri)
+        first = len(sheets.uris) * sheets.per_sheet
+        sheets.slots |= {line: first + i for i, (line, tile) in enumerate(tiles.items()) if tile is not None}
         sheets.uris.append(uri)
-        sheets.slots |= slots
+        spent += len(uri)
     return sheets
+
+
+def _sheet(tiles: list[Image.Image | None], side: int) -> Image.Image:
+    n_rows = -(-len(tiles) // SHEET_COLUMNS)
+    sheet = Image.new("RGB", (SHEET_COLUMNS * side, n_rows * side), "white")
+    for position, tile in enumerate(tiles):
+        if tile is not None:
+            sheet.paste(tile, (position % SHEET_COLUMNS * side, position // SHEET_COLUMNS * side))
+    return sheet
 
 
 def _tile(images: Images, index: int, side: int) -> Image.Image | None:
@@ -158,19 +204,19 @@ def _tile(images: Images, index: int, side: int) -> Image.Image | None:
         return None
 
 
-def _try(images: Images, index: int, side: int) -> Image.Image | None:
-    """None for a picture that is gone or broken by now."""
+def _try_small(images: Images, index: int, side: int) -> Image.Image | None:
+    """Return None for an image that was removed or damaged since the run."""
     try:
-        return small_picture(images, index, side)
+        return small_image(images, index, side)
     except BrokenImage:
         return None
 
 
 def _in_parallel(images: Images, make: Callable[[int], T], lines: Sequence[int]) -> Iterator[T]:
-    """In order, in slices, so that what is done ahead stays small. Pillow decodes without the interpreter's lock.
+    """Yield results in order. Pillow decodes without the interpreter's lock.
 
-    A dataset of somebody else's may not bear several threads.
+    Works in slices, so that few results wait at a time. A user's dataset may not be thread-safe: it gets one thread.
     """
     with ThreadPoolExecutor(os.cpu_count() if isinstance(images, FileImages | ArrayImages) else 1) as pool:
-        for start in range(0, len(lines), 512):
-            yield from pool.map(make, lines[start : start + 512])
+        for start in range(0, len(lines), SLICE):
+            yield from pool.map(make, lines[start : start + SLICE])

@@ -1,0 +1,71 @@
+"""Data of all images for the page's scripts: names, categories, confidences, tiles and positions on the map."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from newkind.data.names import printable
+from newkind.report.contents import RunContents
+from newkind.report.map import MAX_POINTS, ImageMap, sample_lines
+from newkind.report.thumbnails import Sheets
+
+__all__ = ["data_lines", "page_data"]
+
+
+def data_lines(contents: RunContents, image_map: ImageMap | None) -> NDArray[np.int64]:
+    """Rows of the images that the scripts know: those on the map; without a map all, or a sample of very many."""
+    if image_map is not None:
+        return image_map.lines
+    return sample_lines(contents.category, MAX_POINTS, np.random.default_rng(0))
+
+
+def page_data(
+    contents: RunContents, lines: NDArray[np.int64], image_map: ImageMap | None, sheets: Sheets, anchors: list[str]
+) -> dict[str, Any]:
+    """Data for the scripts; arrays are little-endian, as base64. `anchors`: (K,), ids of the categories' sections."""
+    names = [printable(contents.files[int(i)]) for i in lines]
+    prefix = _common_folder(names)
+    n_categories = len(contents.categories)
+    index = "<u2" if n_categories < 65536 else "<u4"
+    return {
+        "n": len(lines),
+        "lines": _base64(lines.astype("<i4")),
+        "indexBytes": np.dtype(index).itemsize,
+        "category": _base64(contents.category[lines].astype(index)),
+        "second": _base64(contents.second[lines].astype(index)),
+        "status": _base64(contents.status[lines]),
+        "confidence": _percentages(contents.confidence[lines]),
+        "secondConfidence": _percentages(contents.second_confidence[lines]),
+        "slots": _base64(np.array([sheets.slots.get(int(i), -1) for i in lines], dtype="<i4")),
+        "points": None if image_map is None else _base64((image_map.points * 65535).round().astype("<u2")),
+        "prefix": prefix,
+        "names": [name[len(prefix) :] for name in names],
+        "categories": [
+            {"name": printable(category.name), "isNew": category.status == "new", "anchor": anchor}
+            for category, anchor in zip(contents.categories, anchors, strict=True)
+        ],
+        "sheets": sheets.uris,
+        "side": sheets.side,
+        "columns": sheets.columns,
+    }
+
+
+def _percentages(values: NDArray[np.float32]) -> str:
+    return _base64((100 * values).round().astype(np.uint8))
+
+
+def _base64(values: NDArray[Any]) -> str:
+    return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode()
+
+
+def _common_folder(names: list[str]) -> str:
+    """Longest common beginning of all names that ends with a slash."""
+    if not names:
+        return ""
+    low, high = min(names), max(names)
+    length = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), min(len(low), len(high)))
+    return low[: low.rfind("/", 0, length) + 1]

@@ -1,0 +1,36 @@
+// A larger view of an image, with its file and its assignment.
+
+const dialog = document.getElementById("closer");
+const dialogImage = dialog.querySelector("img");
+const dialogCanvas = dialog.querySelector("canvas");
+const dialogLink = dialog.querySelector("a.go");
+
+function openDialog(texts) {
+  dialog.querySelector(".file").textContent = texts.file;
+  dialog.querySelector(".text").textContent = texts.text;
+  dialogLink.textContent = `Go to ${texts.name}`;
+  dialogLink.setAttribute("href", `#${texts.anchor}`);
+  dialog.showModal();
+}
+
+function openShot(button) {
+  const image = button.querySelector("img");
+  dialogCanvas.hidden = true;
+  dialogImage.hidden = !image;
+  if (image) dialogImage.src = image.src;
+  openDialog(button.dataset);
+}
+
+function openTile(i) {
+  const { name, anchor } = data.categories[category[i]];
+  showPicture(i, dialogImage, dialogCanvas, () => dialog.open);
+  openDialog({ file: fileOf(i), text: describe(i), name, anchor });
+}
+
+document.addEventListener("click", (event) => {
+  const shot = event.target.closest(".shot button");
+  const tile = event.target.closest(".tile-grid button");
+  if (shot) openShot(shot);
+  else if (tile) openTile(Number(tile.dataset.image));
+  else if (event.target === dialog || event.target === dialogLink) dialog.close();
+});
