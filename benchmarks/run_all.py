@@ -1,4 +1,4 @@
-"""Runs every benchmark of this folder and keeps the results in `results/NAME.json`, with date, commit and machine."""
+"""Run all benchmarks of this folder and write the results to `results/NAME.json`, with date, commit and machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def machine() -> str:
-    """The processor's name, as far as the system tells it, and the number of cores."""
+    """Name of the processor, if the system provides it, and number of cores."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         model = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
@@ -25,14 +25,15 @@ def machine() -> str:
 
 
 def commit() -> str:
+    """Short hash of the current commit."""
     done = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False, cwd=HERE
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False, cwd=HERE, timeout=60
     )
     return done.stdout.strip() or "unknown"
 
 
 def run(program: Path, *, quick: bool) -> bool:
-    """Runs one benchmark, shows what it prints, and keeps its last line; whether it met its bar."""
+    """Run one benchmark and print its output; unless `quick`, write its result. Returns whether it met its bar."""
     print(f"\n=== {program.name}", flush=True)
     command = [sys.executable, str(program), *(["--quick"] if quick else [])]
     lines: list[str] = []
@@ -55,8 +56,8 @@ def run(program: Path, *, quick: bool) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help="only these (default: all)")
-    parser.add_argument("--quick", action="store_true", help="each in under a minute; nothing is kept")
+    parser.add_argument("names", nargs="*", help="benchmarks to run (default: all)")
+    parser.add_argument("--quick", action="store_true", help="each in under a minute; results are not written")
     arguments = parser.parse_args()
     programs = [p for p in sorted(HERE.glob("*.py")) if p.name not in (Path(__file__).name, "measure.py")]
     if arguments.names:

@@ -1,11 +1,12 @@
-"""Where a method loses: in its head, or in the features below it.
+"""Does a method lose accuracy in its head or in its features?
 
     python benchmarks/studies/head_or_features.py BENCH/runs DATA
 
-For each finished run of a bench folder: the accuracy of its head, that of k-means on the features that it ended with, the
-weighted 10-NN accuracy of these features (labelled images vote for unlabelled ones of known classes), how many categories
-the head uses, and how sure it is. With `--frozen 112 4` (image size and views) first what RS+ and ORCA have to go by before training: how
-many same-class pairs rank statistics find, and how often the nearest neighbour in a batch is of the same class. Markdown on stdout.
+For each finished run of a bench folder: the accuracy of its head, of k-means on its final features, and of a weighted 10-NN
+classifier on these features (labelled images vote for unlabelled images of known classes), the number of categories in use,
+and the mean confidence. `--frozen 112 4` (image size and views) first prints what RS+ and ORCA can rely on before training:
+how many same-class pairs rank statistics find, and how often the nearest neighbour in a batch has the same class. Prints
+Markdown.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from newkind.pipeline.estimate_n_categories import backbone_features
 
 
 def neighbours_vote(z: Tensor, labels: NDArray[np.int64], wanted: NDArray[np.bool_], *, k: int = 10) -> Tensor:
-    """The class that the k nearest labelled images of each wanted one say. z (n, d), of unit length."""
+    """Classes (m,) by weighted vote of the k nearest labelled images; z (n, d) of unit length, wanted (n,)."""
     known = torch.from_numpy(labels[labels >= 0])
     top = (z[wanted] @ z[labels >= 0].T).topk(min(k, len(known)), dim=1)
     votes = torch.zeros(len(top.values), int(known.max()) + 1)
@@ -40,12 +41,12 @@ def neighbours_vote(z: Tensor, labels: NDArray[np.int64], wanted: NDArray[np.boo
     return votes.argmax(dim=1)
 
 
-def look(folder: Path, labels: NDArray[np.int64], truth: NDArray[np.int64], is_old: NDArray[np.bool_]) -> str:
-    """A row of the table."""
+def table_row(folder: Path, labels: NDArray[np.int64], truth: NDArray[np.int64], is_old: NDArray[np.bool_]) -> str:
+    """Row of a finished run; labels, truth and is_old of shape (n,)."""
     result = json.loads((folder / "result.json").read_text())
     z = F.normalize(torch.from_numpy(np.load(folder / "features.npy")).float(), dim=1)
     with open(folder / "assignments.csv", newline="") as file:
-        sure = np.array([float(row["confidence"]) for row in csv.DictReader(file)])
+        confidence = np.array([float(row["confidence"]) for row in csv.DictReader(file)])
     free = labels < 0
     found = k_means(z, int(truth.max()) + 1, n_init=3, max_iter=100, seed=result["seed"]).labels.numpy()
     again = accuracy(truth[free], found[free], is_old[free])
@@ -59,13 +60,13 @@ def look(folder: Path, labels: NDArray[np.int64], truth: NDArray[np.int64], is_o
         *(f"{100 * getattr(again, kind):.1f}" for kind in ("all", "old", "new")),
         f"{100 * knn:.1f}",
         f"{result['n_active_clusters']} of {result['n_categories']}",
-        f"{sure[free].mean():.2f}",
+        f"{confidence[free].mean():.2f}",
     ]
     return "| " + " | ".join(str(cell) for cell in cells) + " |"
 
 
 def pairs(z: Tensor, labels: NDArray[np.int64], truth: NDArray[np.int64]) -> None:
-    """z (n, d): frozen features."""
+    """Print how well rank statistics and nearest neighbours find pairs in frozen features z (n, d)."""
     t, free = torch.from_numpy(truth), torch.from_numpy(labels < 0)
     found = same_dimensions(top_dimensions(z[free], top_k=5)).fill_diagonal_(False)
     same = (t[free][:, None] == t[free][None]).fill_diagonal_(False)
@@ -73,14 +74,15 @@ def pairs(z: Tensor, labels: NDArray[np.int64], truth: NDArray[np.int64]) -> Non
     print(
         f"Rank statistics find {right:,} of {int(same.sum()):,} same-class pairs, precision {right / max(int(found.sum()), 1):.3f}."
     )
-    hits, there = [], []
-    for batch in epoch_batches(labels, batch_size=128, seed=0, epoch=0):
+    hits, there, size = [], [], min(128, len(labels))
+    for batch in epoch_batches(labels, batch_size=size, seed=0, epoch=0):
         own, is_free = t[batch], free[batch]
         alike = (own[:, None] == own[None]).fill_diagonal_(False)
         there.append(float(alike.any(dim=1)[is_free].float().mean()))
         hits.append(float((own[nearest_partners(F.normalize(z[batch], dim=1))] == own)[is_free].float().mean()))
     print(
-        f"In a batch of 128, {np.mean(there):.3f} of unlabelled images have one of their class; the nearest is one for {np.mean(hits):.3f}.\n"
+        f"In a batch of {size}, a share of {np.mean(there):.3f} of the unlabelled images have another image of their class; "
+        f"for {np.mean(hits):.3f} it is the nearest neighbour.\n"
     )
 
 
@@ -94,13 +96,15 @@ def main() -> None:
     assert collection.truth is not None
     labels, truth = collection.catalog.labels.astype(np.int64), collection.truth.labels.astype(np.int64)
     if options.frozen:
-        trunk = BackboneConfig(image_size=options.frozen[0], views=options.frozen[1])
-        pairs(backbone_features(collection, trunk)[0], labels, truth)
-    print("| Method | Seed | All | Old | New | k-means on its features: All | Old | New | 10-NN | In use | Sure |")
+        config = BackboneConfig(image_size=options.frozen[0], views=options.frozen[1])
+        pairs(backbone_features(collection, config).features, labels, truth)
+    print(
+        "| Method | Seed | All | Old | New | k-means on its features: All | Old | New | 10-NN | In use | Confidence |"
+    )
     print("| :--- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for folder in sorted(options.runs.iterdir()):
         if (folder / "result.json").exists():
-            print(look(folder, labels, truth, collection.truth.is_old), flush=True)
+            print(table_row(folder, labels, truth, collection.truth.is_old), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,21 +1,23 @@
-"""What each piece of the recipe `modern` brings before any training: on the real problem, and on labelled classes held out as new.
+"""What each part of `modern` contributes before training: on the real problem, and on held-out classes.
 
     python benchmarks/studies/modern.py DATA@112@4 cub:FOLDER@224@8 --seeds 3
 
-Each DATA is followed by its image size and views, whose token cache is taken or built. Every row is one way to place the
-categories among the frozen backbone's features. "Held out" is what the choice was made by (only labelled images: half of
-the known classes are pretend-new, four folds); "truth" is the real problem. Markdown on stdout.
+Each DATA is followed by its image size and number of views, whose token cache is used or built. Every row is one way to
+place the categories among the features of the frozen backbone. "Held out" are the hold-out problems by which the settings
+were chosen (labelled images only: half of the known classes are treated as new, four folds); "truth" is the real problem.
+Prints Markdown.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -23,48 +25,87 @@ from newkind.backbone.loader import load_backbone
 from newkind.backbone.sources import open_source
 from newkind.clustering.kmeans import k_means, known_first
 from newkind.config import BackboneConfig
-from newkind.data import from_features, open_data
+from newkind.data import Features, from_features, open_data
 from newkind.evaluation import accuracy
-from newkind.experiments.holdout import pretend
+from newkind.experiments.holdout import hold_out
 from newkind.methods.frame import Frame, FrameConfig, find_prototypes
-from newkind.methods.registry import build_method, method_config
-from newkind.training.inference import image_features
-from newkind.training.network import Network
-
-Problem = tuple[Tensor, Tensor, Tensor, np.ndarray, np.ndarray]
-"""Features of the evaluation view, their mean with random views, labels, truth, is old."""
-Way = Callable[[Tensor, Tensor, Tensor, int, int, int], Tensor]
-"""(view, mean of views, labels, K, known, seed) -> (n,) categories"""
+from newkind.training.data import ImageFeatures, TrainingData
+from newkind.training.network import Encoder
 
 
-def plain(view: Tensor, _: Tensor, labels: Tensor, k: int, known: int, seed: int, *, clamp: bool) -> Tensor:
+@dataclass
+class Problem:
+    """Features of all images with labels and truth; implements `newkind.methods.method.AllImages`.
+
+    Parameters
+    ----------
+    view, mean : Tensor of shape (n, d)
+        Features of the evaluation view, and their mean with those of random views.
+    labels : Tensor of shape (n,)
+        Class indices, -1 for unlabelled.
+    truth : ndarray of int, shape (n,)
+        True classes.
+    is_old : ndarray of bool, shape (n,)
+        Whether the true class is known.
+    seed : int, default=0
+        Seed of random choices.
+    """
+
+    view: Tensor
+    mean: Tensor
+    labels: Tensor
+    truth: NDArray[np.integer]
+    is_old: NDArray[np.bool_]
+    seed: int = 0
+    n_known: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.n_known = int(self.labels.max()) + 1
+
+    @property
+    def n_categories(self) -> int:
+        """True number of categories."""
+        return int(self.truth.max()) + 1
+
+    def features(self, n_random_views: int = 0) -> Tensor:
+        """Features (n, d) of the evaluation view, or of all views."""
+        return self.mean if n_random_views else self.view
+
+
+Way = Callable[[Problem], Tensor]
+"""Problem -> categories (n,)."""
+
+
+def plain(problem: Problem, *, clamp: bool) -> Tensor:
     """k-means, or semi-supervised k-means."""
-    z = F.normalize(view, dim=1)
-    return k_means(z, k, labels=labels if clamp else None, n_known=known if clamp else 0, n_init=10, seed=seed).labels
+    z, labels, known = F.normalize(problem.view, dim=1), problem.labels, problem.n_known
+    own = {"labels": labels, "n_known": known} if clamp else {}
+    return k_means(z, problem.n_categories, n_init=10, seed=problem.seed, **own).labels  # type: ignore[arg-type]
 
 
-def framed_k_means(view: Tensor, _: Tensor, labels: Tensor, k: int, known: int, seed: int) -> Tensor:
-    z = Frame(view.shape[1]).fit(view, labels, shrinkage=FrameConfig.frame_shrinkage)
-    found = k_means(z, k, n_init=10, seed=seed)
-    return known_first(found.labels, labels, k, known).argsort()[found.labels]
+def framed_k_means(problem: Problem) -> Tensor:
+    """k-means in the frame."""
+    labels, k = problem.labels, problem.n_categories
+    z = Frame(problem.view.shape[1]).fit(problem.view, labels, shrinkage=FrameConfig.frame_shrinkage)
+    found = k_means(z, k, n_init=10, seed=problem.seed)
+    return known_first(found.labels, labels, k, problem.n_known).argsort()[found.labels]
 
 
-def mixed(
-    view: Tensor, mean: Tensor, labels: Tensor, k: int, known: int, seed: int, *, looks: bool = True, **settings: float
-) -> Tensor:
-    """modern's start; read out on the evaluation view."""
-    frame, config = Frame(view.shape[1]), replace(FrameConfig(frame=True), **settings)  # type: ignore[arg-type]
-    found = find_prototypes(frame, mean if looks else view, labels, config, n_categories=k, n_known=known, seed=seed)
-    framed: Tensor = frame(view)
+def mixed(problem: Problem, *, random_views: bool = True, **settings: float) -> Tensor:
+    """The start of `modern`, read out on the evaluation view."""
+    frame, config = Frame(problem.view.shape[1]), replace(FrameConfig(), **settings)  # type: ignore[arg-type]
+    features = problem.features(config.frame_views if random_views else 0)
+    found = find_prototypes(frame, features, problem, config, problem.n_categories)
+    framed: Tensor = frame(problem.view)
     return (framed @ found.directions.T).argmax(dim=1)
 
 
 WAYS: dict[str, Way] = {
     "k-means": partial(plain, clamp=False),
-    "semi-supervised k-means (GCD's last stage)": partial(plain, clamp=True),
+    "semi-supervised k-means (last stage of GCD)": partial(plain, clamp=True),
     "k-means in the frame": framed_k_means,
-    "mixture in the frame, one view": partial(mixed, looks=False),
-    "**mixture in the frame, five views: modern's start**": mixed,
+    "mixture in the frame, one view": partial(mixed, random_views=False),
+    "**mixture in the frame, five views: the start of modern**": mixed,
     "no frame": partial(mixed, frame_shrinkage=1.0),
     "shrinkage 0.1": partial(mixed, frame_shrinkage=0.1),
     "shrinkage 0.6": partial(mixed, frame_shrinkage=0.6),
@@ -77,42 +118,49 @@ WAYS: dict[str, Way] = {
 }
 
 
-def problems(text: str, n_folds: int) -> tuple[Problem, list[Problem]]:
-    """The real problem, and the held-out ones."""
+def real_problem(text: str) -> Problem:
+    """The problem of DATA@SIZE@VIEWS."""
     data, size, views = text.rsplit("@", 2)
-    collection, trunk = open_data(data), BackboneConfig(image_size=int(size), views=int(views))
-    assert collection.truth is not None
-    backbone = load_backbone(trunk)
-    source = open_source(collection, trunk, backbone)
+    collection, config = open_data(data), BackboneConfig(image_size=int(size), views=int(views))
+    catalog, truth = collection.catalog, collection.truth
+    assert truth is not None
+    backbone = None if isinstance(catalog.items, Features) else load_backbone(config)
+    source = open_source(collection, config, backbone)
     images = np.flatnonzero(source.usable)
-    network = Network(
-        backbone.tuned, build_method("kmeans", backbone.tuned.dim, method_config("kmeans", n_categories=2))
-    )
-    look = partial(image_features, network, source, images, device=backbone.device)
-    view, mean = look(), look(n_looks=FrameConfig.frame_views)
-    labels = torch.from_numpy(collection.catalog.labels[images].astype(np.int64))
-    real = (view, mean, labels, collection.truth.labels[images], collection.truth.is_old[images])
-    held_out = []
-    # The rows' numbers as features: what the rehearsal keeps of them says which images it is made of.
-    numbered = from_features(np.arange(len(images), dtype=np.float32)[:, None], [int(y) for y in labels])
+    training_data = TrainingData(source, images, catalog.labels[images], catalog.n_known_classes)
+    device = torch.device("cpu") if backbone is None else backbone.device
+    seen = ImageFeatures(Encoder(backbone.tuned if backbone else None), training_data, device=device, seed=0)
+    view, mean = seen.features(), seen.features(FrameConfig.frame_views)
+    return Problem(view, mean, seen.labels, truth.labels[images], truth.is_old[images])
+
+
+def held_out_problems(real: Problem, n_folds: int) -> list[Problem]:
+    """Hold-out problems made from the labelled images of the real one."""
+    found = []
+    # The row indices as features: a hold-out problem keeps those of its images.
+    indices = np.arange(len(real.labels), dtype=np.float32)[:, None]
+    numbered = from_features(indices, [int(y) for y in real.labels])
     for fold in range(n_folds):
-        rehearsal = pretend(numbered, fold=fold, seed=0)
-        rows = rehearsal.catalog.items.values[:, 0].astype(np.int64)  # type: ignore[union-attr]
-        assert rehearsal.truth is not None
-        own = torch.from_numpy(rehearsal.catalog.labels.astype(np.int64))
-        held_out.append((view[rows], mean[rows], own, rehearsal.truth.labels, rehearsal.truth.is_old))
-    return real, held_out
+        problem = hold_out(numbered, fold=fold, seed=0)
+        items, truth = problem.catalog.items, problem.truth
+        assert isinstance(items, Features)
+        assert truth is not None
+        rows = items.values[:, 0].astype(np.int64)
+        labels = torch.from_numpy(problem.catalog.labels.astype(np.int64))
+        found.append(Problem(real.view[rows], real.mean[rows], labels, truth.labels, truth.is_old))
+    return found
 
 
-def score(way: Way, problem: Problem, seed: int) -> list[float]:
-    view, mean, labels, truth, is_old = problem
-    k, known, free = int(truth.max()) + 1, int(labels.max()) + 1, (labels < 0).numpy()
-    found = way(view, mean, labels, k, known, seed).numpy()
-    scores = accuracy(truth[free], found[free], is_old[free])
+def score(way: Way, problem: Problem) -> list[float]:
+    """All, Old and New in percent."""
+    free = (problem.labels < 0).numpy()
+    found = way(problem).numpy()
+    scores = accuracy(problem.truth[free], found[free], problem.is_old[free])
     return [100 * scores.all, 100 * scores.old, 100 * scores.new]
 
 
-def cell(scores: list[list[float]]) -> str:
+def shown(scores: list[list[float]]) -> str:
+    """Means as All / Old / New."""
     return " / ".join(f"{value:.1f}" for value in np.mean(scores, axis=0))
 
 
@@ -123,15 +171,16 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=4)
     options = parser.parse_args()
     for text in options.data:
-        real, held_out = problems(text, options.folds)
+        real = real_problem(text)
+        held_out = held_out_problems(real, options.folds)
         print(
             f"\n{text}: All / Old / New, mean over {options.seeds} seeds (truth) and {options.folds} folds (held out)\n"
         )
         print("| | held out | truth |\n| :--- | ---: | ---: |", flush=True)
         for name, way in WAYS.items():
-            folds = [score(way, problem, seed=0) for problem in held_out]
-            seeds = [score(way, real, seed=seed) for seed in range(options.seeds)]
-            print(f"| {name} | {cell(folds)} | {cell(seeds)} |", flush=True)
+            folds = [score(way, problem) for problem in held_out]
+            seeds = [score(way, replace(real, seed=seed)) for seed in range(options.seeds)]
+            print(f"| {name} | {shown(folds)} | {shown(seeds)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from error_codes import raises
 from typer.testing import CliRunner
 
+from error_codes import raises
 from newkind.cli import app
 from newkind.errors import NewkindError, RunError
 from newkind.experiments import cells

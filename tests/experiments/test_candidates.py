@@ -1,9 +1,9 @@
 """What a tuning tries."""
 
 import pytest
-from error_codes import raises
 from labelled_clouds import clouds
 
+from error_codes import raises
 from newkind.config import BackboneConfig, TrainingConfig
 from newkind.errors import ConfigError
 from newkind.experiments.candidates import find_candidates

@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from error_codes import raises
 from small_features import write_blobs
 
+from error_codes import raises
 from newkind.config import BackboneConfig, TrainingConfig
 from newkind.data import Collection, open_data
 from newkind.errors import RunError, WeightsError

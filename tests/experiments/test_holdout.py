@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from error_codes import raises
 from labelled_clouds import SECRET, clouds
 
+from error_codes import raises
 from newkind.data import Features, from_arrays, open_data
 from newkind.errors import ConfigError, DataError
 from newkind.experiments.holdout import hold_out

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from error_codes import raises
 
+from error_codes import raises
 from newkind.errors import RunError
 from newkind.experiments.ranking import Ranking, Tried, rank, write_ranking
 

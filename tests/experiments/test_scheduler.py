@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from error_codes import raises
 
+from error_codes import raises
 from newkind.config import TrainingConfig
 from newkind.data import open_data
 from newkind.errors import ConfigError, RunError
@@ -21,7 +21,6 @@ from newkind.experiments.cells import Cell, make_cell
 from newkind.experiments.collection_digest import collection_digest
 from newkind.experiments.scheduler import Schedule
 from newkind.pipeline.configure import configure
-
 
 QUICK = TrainingConfig(epochs=2, batch_size=30)
 

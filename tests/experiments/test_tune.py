@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from error_codes import raises
 from labelled_clouds import SECRET, clouds
 
 import newkind
+from error_codes import raises
 from newkind.config import BackboneConfig, TrainingConfig
 from newkind.data import Collection, open_data
 from newkind.errors import ConfigError, RunError

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from error_codes import raises
 from pretend import pretend
 
+from error_codes import raises
 from newkind.errors import ConfigError
 from newkind.experiments import scheduler
 from newkind.experiments.paper.catalogue import ARTEFACTS

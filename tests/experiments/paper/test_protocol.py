@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from error_codes import raises
 from small_features import write_blobs
 
+from error_codes import raises
 from newkind.data import from_features
 from newkind.errors import ConfigError, DataError
 from newkind.experiments.paper.dataset import BenchData, bench_data, open_bench_data

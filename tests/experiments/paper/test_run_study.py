@@ -8,10 +8,10 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 import pytest
-from error_codes import raises
 from pretend import pretend
 from small_features import write_blobs
 
+from error_codes import raises
 from newkind.errors import ConfigError, RunError
 from newkind.experiments import cells
 from newkind.experiments.paper.dataset import BenchData, open_bench_data
