@@ -23,7 +23,7 @@ from newkind.pipeline.estimate_n_categories import backbone_features
 from newkind.pipeline.predict import predict as run_prediction
 from newkind.pipeline.predict import read_inputs
 from newkind.progress import progress_bar, show_messages
-from newkind.report.contents import contents_of
+from newkind.report.contents import outcome_contents
 from newkind.report.write import try_report
 from newkind.runs.assignments import Assignment, Category, read_assignments, read_categories
 from newkind.runs.model_io import LoadedModel, load_model
@@ -171,15 +171,7 @@ def discover(
 
 def report_outcome(outcome: Outcome, collection: Collection) -> Path | None:
     """Write the report of a discovery that has just finished; None if that was not possible, which is logged."""
-    contents = contents_of(
-        outcome.run,
-        assignments=outcome.assignments,
-        categories=outcome.categories,
-        features=outcome.features,
-        scores=outcome.evaluation.to_dict() if outcome.evaluation else None,
-        seconds=outcome.seconds,
-    )
-    return try_report(outcome.run, collection=collection, contents=contents)
+    return try_report(outcome.run, collection=collection, contents=outcome_contents(outcome))
 
 
 def load(run: PathLike) -> Discovery:

@@ -109,11 +109,12 @@ def _print_outcome(outcome: Outcome, config: DiscoverConfig, report: Path | None
     from newkind.data.wording import shell_quoted
     from newkind.methods.registry import find_method
     from newkind.progress import duration
+    from newkind.report.contents import outcome_contents
     from newkind.report.summary import summary_of
 
     run = outcome.run.folder
     print_line()
-    result_console().print(summary_of(outcome.run))
+    result_console().print(summary_of(outcome_contents(outcome)))
     parts = ", ".join(f"{name} {duration(seconds)}" for name, seconds in outcome.seconds.items())
     print_line(f"\nTime: {parts}. Method {find_method(config.method_name).title}, backbone {config.backbone.name}.")
     print_line(f"Results: {run / 'assignments.csv'}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,19 @@ from newkind.errors import RunError
 from newkind.runs.assignments import Assignment, Category, read_assignments, read_categories
 from newkind.runs.run import Run
 
-__all__ = ["KNOWN", "LABELLED", "NEW", "STATUSES", "RunContents", "contents_of", "read_contents"]
+if TYPE_CHECKING:
+    from newkind.pipeline.results import Outcome
+
+__all__ = [
+    "KNOWN",
+    "LABELLED",
+    "NEW",
+    "STATUSES",
+    "RunContents",
+    "contents_of",
+    "outcome_contents",
+    "read_contents",
+]
 
 STATUSES = ("labelled", "known", "new")
 LABELLED = 0
@@ -181,6 +193,28 @@ def contents_of(
         scores=scores,
         estimate=_read_if_present(run, run.estimate_file),
         seconds=dict(seconds or {}),
+    )
+
+
+def outcome_contents(outcome: Outcome) -> RunContents:
+    """Contents of a discovery that has just finished, from its results in memory.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        Result of `newkind.pipeline.discover.discover`.
+
+    Returns
+    -------
+    RunContents
+    """
+    return contents_of(
+        outcome.run,
+        assignments=outcome.assignments,
+        categories=outcome.categories,
+        features=outcome.features,
+        scores=outcome.evaluation.to_dict() if outcome.evaluation else None,
+        seconds=outcome.seconds,
     )
 
 

@@ -12,10 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from newkind.data import Collection, Features, FileImages, Images, Names, Skipped, Truth
-from newkind.data.benchmarks import BENCHMARKS, Benchmark, load_benchmark
+from newkind.data import (
+    BENCHMARKS,
+    Benchmark,
+    Collection,
+    Features,
+    FileImages,
+    Images,
+    Names,
+    Skipped,
+    Truth,
+    load_benchmark,
+    open_data,
+)
 from newkind.data.image_check import check_image
-from newkind.data.opening import open_data
 from newkind.errors import DataError, NewkindError
 from newkind.report.contents import RunContents
 

@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from newkind import __version__
-from newkind.data.names import printable
+from newkind.data import printable
 from newkind.report.contents import STATUSES, RunContents
 
 __all__ = ["MARK", "Caption", "ThumbnailPool", "anchors_of", "render"]

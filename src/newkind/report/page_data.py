@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from newkind.data.names import printable
+from newkind.data import printable
 from newkind.report.contents import RunContents
 from newkind.report.map import MAX_POINTS, ImageMap, sample_lines
 from newkind.report.thumbnails import Sheets

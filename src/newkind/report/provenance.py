@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from newkind.data.names import printable
+from newkind.data import printable
 from newkind.progress import duration
 from newkind.report.charts import Axes, Panel, Series, line_panel
 from newkind.report.contents import RunContents

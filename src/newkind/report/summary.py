@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from newkind.data.names import printable
+from newkind.data import printable
 from newkind.report.contents import RunContents, read_contents
 from newkind.report.headline import CERTAIN, Headline, headline_of
 from newkind.runs.run import Run

@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 
 from newkind.data import Collection
+from newkind.data.wording import shell_quoted
 from newkind.errors import RunError
 from newkind.progress import duration
 from newkind.report.accuracy import accuracy_details
@@ -105,7 +106,7 @@ def try_report(run: Run, *, contents: RunContents | None = None, collection: Col
         reason = str(error) or type(error).__name__
         logger.warning(
             f"The run is complete, but its report could not be written ({reason}). "
-            f"To try again: newkind report {run.folder}"
+            f"To try again: newkind report {shell_quoted(str(run.folder))}"
         )
         return None
 

@@ -4,7 +4,8 @@ const MAX_LABEL_AREA = 0.1; // of the map's area, once there are MIN_LABELS of t
 const MIN_LABELS = 20;
 const LABEL_GAP = 3;
 // Where a label may be, in label widths and heights from the centre; the first place without overlap is used.
-const PLACES = [[0, 0], [0, -1], [0, 1], [0.6, -1], [-0.6, -1], [0.6, 1], [-0.6, 1], [0.6, 0], [-0.6, 0], [0, -2], [0, 2], [1, 0], [-1, 0]];
+const BESIDE = [[0, -1], [0, 1], [0.6, -1], [-0.6, -1], [0.6, 1], [-0.6, 1], [0.6, 0], [-0.6, 0], [0, -2], [0, 2], [1, 0], [-1, 0]];
+const AT_CENTRE = [[0, 0], ...BESIDE];
 
 // The point nearest to the medians of a category: a label is never where its category has no points.
 function centreOf(k) {
@@ -21,13 +22,20 @@ function makeLabel(k) {
   const element = document.createElement("span");
   element.className = isNew ? "new" : "known";
   element.textContent = name.length > 24 ? `${name.slice(0, 23)}…` : name;
-  return { k, element, centre: centreOf(k), n: membersOf(k).length };
+  const centre = centreOf(k);
+  return { k, element, isNew, centre, spread: spreadOf(k, centre), n: membersOf(k).length };
 }
 
-// Labels of all categories with points, the largest categories first. Their sizes do not change, so they are read once.
+// Median vertical distance of a category's points from its centre.
+function spreadOf(k, centre) {
+  const distances = Array.from(membersOf(k), (i) => Math.abs(points[2 * i + 1] - points[2 * centre + 1]));
+  return distances.sort((a, b) => a - b)[distances.length >> 1];
+}
+
+// Labels of all categories with points, the new and then the largest categories first. Their sizes do not change, so they are read once.
 function makeLabels(parent) {
   const labels = data.categories.map((_, k) => k).filter((k) => membersOf(k).length).map(makeLabel);
-  labels.sort((a, b) => b.n - a.n);
+  labels.sort((a, b) => Number(b.isNew) - Number(a.isNew) || b.n - a.n);
   parent.replaceChildren(...labels.map((label) => label.element));
   for (const label of labels) {
     label.width = label.element.offsetWidth;
@@ -36,8 +44,8 @@ function makeLabels(parent) {
   return labels;
 }
 
-function isLabelShown({ k }) {
-  return map.withLabels && (data.categories[k].isNew ? map.shown[NEW] : map.shown[KNOWN] || map.shown[LABELLED]);
+function isLabelShown({ isNew }) {
+  return map.withLabels && (isNew ? map.shown[NEW] : map.shown[KNOWN] || map.shown[LABELLED]);
 }
 
 function overlaps(a, b) {
@@ -47,12 +55,14 @@ function overlaps(a, b) {
 }
 
 // The first place of a label that is free; null if all are taken or its centre is outside of the map.
-function freePlace({ centre, width, height }, taken) {
+function freePlace({ centre, spread, width, height }, taken) {
   const x = screenX(centre);
   const y = screenY(centre);
   if (x < 0 || y < 0 || x > map.width || y > map.height) return null;
   const inside = (value, half, size) => Math.max(half + 2, Math.min(size - half - 2, value));
-  for (const [right, down] of PLACES) {
+  // The label of a compact category would hide its points.
+  const isCompact = (spread / 65535) * map.plotHeight * map.scale < height / 2;
+  for (const [right, down] of isCompact ? BESIDE : AT_CENTRE) {
     const box = {
       x: inside(x + right * (width + LABEL_GAP), width / 2, map.width),
       y: inside(y + down * (height + LABEL_GAP), height / 2, map.height),
