@@ -19,19 +19,7 @@ __all__ = ()
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A finished cell's model with the features that it computes.
-
-    Parameters
-    ----------
-    model : LoadedModel
-        The model.
-    features : Tensor of shape (n, d)
-        Features on the CPU.
-    images : ndarray of int64, shape (n,)
-        Indices of the usable images.
-    device : torch.device
-        Device of the model.
-    """
+    """Model of a finished cell, the features (n, d) that it computes, on the CPU, and indices (n,) of the usable images."""
 
     model: LoadedModel
     features: Tensor

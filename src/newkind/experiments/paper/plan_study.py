@@ -16,7 +16,8 @@ from newkind.experiments.paper.estimates import estimate_for
 from newkind.experiments.paper.protocol import Protocol
 from newkind.experiments.paper.results import Finished, Line
 from newkind.experiments.paper.rows import Row
-from newkind.experiments.paper.studies import STUDIES, Ask, Study
+from newkind.experiments.paper.studies import STUDIES
+from newkind.experiments.paper.study import Ask, Study
 from newkind.experiments.scheduler import Schedule
 from newkind.methods.method import Method
 from newkind.methods.registry import find_method

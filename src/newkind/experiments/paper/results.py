@@ -13,7 +13,7 @@ from newkind.experiments.paper.published import statistics_of
 from newkind.experiments.paper.rows import Row
 from newkind.experiments.spread import Spread, spread_of
 
-__all__ = ["ERRORS", "Finished", "Line"]
+__all__ = ["ERRORS", "Finished"]
 
 ERRORS = {"true_old": "True Old", "false_new": "False New", "false_old": "False Old", "true_new": "True New"}
 """Kinds of errors and their column titles."""
@@ -22,17 +22,7 @@ PERCENT = ("all", "old", "new", "all_balanced", "old_balanced", "new_balanced", 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Line:
-    """A row of a study on one data.
-
-    Parameters
-    ----------
-    data : BenchData
-        The data.
-    row : Row
-        The row.
-    cells : tuple of Cell
-        One cell per seed; none while the number of categories has to be estimated.
-    """
+    """A row of a study on one data, with one cell per seed; none while the number of categories has to be estimated."""
 
     data: BenchData
     row: Row

@@ -18,9 +18,9 @@ from newkind.experiments.paper.rows import (
     recipe_rows,
     unknown_k_rows,
 )
-from newkind.experiments.paper.study import Ask, Study, columns
+from newkind.experiments.paper.study import Study, columns
 
-__all__ = ["STUDIES", "Ask", "Study"]
+__all__ = ["STUDIES"]
 
 METHOD = columns(label="Method")
 SCORES = columns("spread", all="All", old="Old", new="New")

@@ -13,26 +13,14 @@ from newkind.experiments.paper.results import Finished, score_rows
 from newkind.experiments.paper.rows import Row
 from newkind.experiments.paper.table import Column
 
-__all__ = ["Ask", "Study", "columns"]
+__all__ = ["Study", "columns"]
 
 Measure = Callable[[BenchData, Cell, CellResult], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """What the rows of a study depend on.
-
-    Parameters
-    ----------
-    data : BenchData
-        The data.
-    protocol : Protocol
-        What is the same for all runs.
-    methods : tuple of str
-        Methods to compare.
-    estimate : int or None, default=None
-        Estimated number of categories, for a study that uses it; None while it is not known.
-    """
+    """What the rows of a study depend on; `estimate` is the estimated number of categories, None while it is not known."""
 
     data: BenchData
     protocol: Protocol

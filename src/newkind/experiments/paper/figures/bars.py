@@ -10,7 +10,6 @@ from newkind.experiments.paper.figures.sheet import (
     PARTS,
     Axes,
     Layout,
-    by_data,
     colours_of,
     draw_by_data,
     sheet,
@@ -68,7 +67,7 @@ def draw_errors(name: str, finished: Sequence[Finished], out: Path, *, prefix: s
         panels[0].set_title(title)
 
     layout = Layout(width=4.6, ylabel="errors (% of all unlabelled images)")
-    return draw_by_data(out / name, by_data(finished), draw, layout)
+    return draw_by_data(out / name, finished, draw, layout)
 
 
 def _draw_parts(
@@ -105,7 +104,7 @@ def draw_pilot(name: str, finished: Sequence[Finished], out: Path) -> list[Path]
         }
         _draw_parts(panels, title, lambda line: line.row.label, series, style)
 
-    return draw_by_data(out / name, by_data(finished), draw, THREE_PARTS)
+    return draw_by_data(out / name, finished, draw, THREE_PARTS)
 
 
 def draw_unknown_k(name: str, finished: Sequence[Finished], out: Path) -> list[Path]:
@@ -118,7 +117,7 @@ def draw_unknown_k(name: str, finished: Sequence[Finished], out: Path) -> list[P
         style = {"colours": colours_of([own[0] for own in series.values()])}
         _draw_parts(panels, title, lambda line: str(line.row.values["rule"]), series, style)
 
-    return draw_by_data(out / name, by_data(finished), draw, THREE_PARTS)
+    return draw_by_data(out / name, finished, draw, THREE_PARTS)
 
 
 def draw_inference(name: str, finished: Sequence[Finished], out: Path) -> list[Path]:

@@ -16,7 +16,6 @@ from newkind.experiments.paper.figures.sheet import (
     PARTS,
     Axes,
     Layout,
-    by_data,
     colours_of,
     draw_by_data,
     whole_numbers,
@@ -60,7 +59,7 @@ def draw_ablation(name: str, finished: Sequence[Finished], out: Path) -> list[Pa
         if published:
             panel.plot([], [], "o", markerfacecolor="none", color=GREY, label="published")
 
-    return draw_by_data(out / name, by_data(finished), draw, Layout())
+    return draw_by_data(out / name, finished, draw, Layout())
 
 
 def draw_epsilon(name: str, finished: Sequence[Finished], out: Path) -> list[Path]:
@@ -70,7 +69,7 @@ def draw_epsilon(name: str, finished: Sequence[Finished], out: Path) -> list[Pat
         _parts_by_row(panels[0], title, lines)
         panels[0].set_xlabel("epsilon (weight of the entropy term)")
 
-    paths = draw_by_data(out / name, by_data(finished), draw, Layout())
+    paths = draw_by_data(out / name, finished, draw, Layout())
     paths += draw_errors(f"{name}-errors", finished, out, prefix="epsilon ")
     return paths + draw_distribution(
         f"{name}-distribution", finished, out, label=lambda line: f"epsilon {line.row.label}", with_tail=False
@@ -90,7 +89,7 @@ def draw_k(name: str, finished: Sequence[Finished], out: Path) -> list[Path]:
             panel.axvline(lines[0].data.n_classes, color=GREY, linestyle=":", linewidth=1.2, label="true K")
             panel.set(title=f"{title}: {part}", xlabel="K")
 
-    paths = draw_by_data(out / name, by_data(finished), draw, Layout(columns=3, width=3.5, height=2.8))
+    paths = draw_by_data(out / name, finished, draw, Layout(columns=3, width=3.5, height=2.8))
     first = [line for line in finished if line.row.label == finished[0].row.label]
     return paths + draw_distribution(f"{name}-distribution", first, out, label=_factor, with_tail=False)
 
@@ -113,7 +112,7 @@ def draw_epochs(name: str, finished: Sequence[Finished], out: Path) -> list[Path
         right.set(title=f"{title}: Old and New per epoch", xlabel="Old (%)", ylabel="New (%)")
         right.margins(0.15)
 
-    return draw_by_data(out / name, by_data(finished), draw, Layout(columns=2, width=4.3, height=3.2))
+    return draw_by_data(out / name, finished, draw, Layout(columns=2, width=4.3, height=3.2))
 
 
 def _over_epochs(panel: Axes, line: Finished, colour: str, *, alone: bool) -> None:

@@ -14,7 +14,6 @@ from newkind.experiments.paper.figures.sheet import (
     GREY,
     Axes,
     Layout,
-    by_data,
     colours_of,
     draw_by_data,
     whole_numbers,
@@ -41,8 +40,7 @@ def draw_distribution(
 
     `with_tail`: rows are methods, and if GCD is among them, a third panel shows the accuracy from head to tail classes of GCD.
     """
-    groups = by_data(finished)
-    tails = with_tail and any(line.row.method == "gcd" for lines in groups.values() for line in lines)
+    tails = with_tail and any(line.row.method == "gcd" and line.results for line in finished)
 
     def draw(panels: list[Axes], title: str, lines: list[Finished]) -> None:
         colours = colours_of(lines) if with_tail else [COLOURS[j % len(COLOURS)] for j in range(len(lines))]
@@ -59,7 +57,7 @@ def draw_distribution(
             panels[2].set_title(f"{title}: head to tail classes")
 
     layout = Layout(columns=3 if tails else 2, height=3.0, ylabel="share of all unlabelled images (%)")
-    return draw_by_data(out / name, groups, draw, layout)
+    return draw_by_data(out / name, finished, draw, layout)
 
 
 def _sizes(panel: Axes, curves: Sequence[Curve], part: str) -> None:

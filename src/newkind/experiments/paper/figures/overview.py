@@ -65,4 +65,4 @@ def draw_tradeoff(name: str, finished: Sequence[Finished], out: Path) -> list[Pa
         panel.set(title=title, xlabel="Old (%)")
         panel.margins(0.12)
 
-    return draw_by_data(out / name, by_data(finished), draw, Layout(width=4.2, height=4.0, ylabel="New (%)"))
+    return draw_by_data(out / name, finished, draw, Layout(width=4.2, height=4.0, ylabel="New (%)"))

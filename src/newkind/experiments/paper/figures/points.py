@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from newkind.experiments.paper.embedding import kept_points
-from newkind.experiments.paper.figures.sheet import Axes, Layout, by_data, draw_by_data
+from newkind.experiments.paper.figures.sheet import Axes, Layout, draw_by_data
 from newkind.experiments.paper.results import Finished
 
 __all__ = ()
@@ -14,7 +14,7 @@ __all__ = ()
 
 def draw_embedding(name: str, finished: Sequence[Finished], out: Path) -> list[Path]:
     """Two panels per data; known classes are dots, new ones triangles."""
-    groups = {title: lines for title, lines in by_data(finished).items() if kept_points(lines[0]) is not None}
+    measured = [line for line in finished if kept_points(line) is not None]
 
     def draw(panels: list[Axes], title: str, lines: list[Finished]) -> None:
         from matplotlib import colormaps
@@ -37,4 +37,4 @@ def draw_embedding(name: str, finished: Sequence[Finished], out: Path) -> list[P
             panel.set(title=f"{title}: {moment}", xticks=[], yticks=[])
             panel.grid(False)
 
-    return draw_by_data(out / name, groups, draw, Layout(columns=2, width=4.2, height=4.0, ylabel=""))
+    return draw_by_data(out / name, measured, draw, Layout(columns=2, width=4.2, height=4.0, ylabel=""))

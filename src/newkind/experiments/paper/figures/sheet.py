@@ -144,15 +144,16 @@ def sheet(
 
 def draw_by_data(
     path: Path,
-    groups: dict[str, list[Finished]],
+    finished: Sequence[Finished],
     draw: Callable[[list[Axes], str, list[Finished]], None],
     layout: Layout,
 ) -> list[Path]:
     """Figure with the panels of every data and one legend; its files, or none if there is nothing to draw.
 
-    `path` is a file without suffix, `groups` comes from `by_data`, and `draw` gets (panels, title, lines) of one data.
+    `path` is a file without suffix; `draw` gets (panels, title, lines) of one data.
     """
     paths: list[Path] = []
+    groups = by_data(finished)
     if not groups:
         return paths
     per_data = layout.columns or 1
