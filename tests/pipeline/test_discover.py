@@ -1,14 +1,19 @@
-"""What a run writes down on its way: the number of categories in use, with truth and without."""
+"""Metrics of a run, settings of benchmarks, and the number of categories that was used."""
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from newkind.config import BackboneConfig, TrainingConfig, configure
-from newkind.data import from_features
+import newkind
+from error_codes import raises
+from newkind.config import TrainingConfig
+from newkind.data import from_features, open_data
+from newkind.errors import ConfigError
+from newkind.pipeline.configure import configure
 from newkind.pipeline.discover import discover
 
 
@@ -22,7 +27,6 @@ def _discover(out: Path, *, method: str, truth: bool) -> list[dict[str, float]]:
     config = configure(
         collection,
         training=TrainingConfig(epochs=5, batch_size=16, evaluate_every=2),
-        trunk=BackboneConfig(),
         method=method,
         n_categories=6,
     )
@@ -41,11 +45,47 @@ def test_categories_in_use_are_counted_with_truth_and_without(tmp_path: Path, tr
     assert metrics[-1]["active_prototypes"] == len(used)
 
 
-def test_looking_changes_nothing(tmp_path: Path) -> None:
-    """The same losses to the last digit, whether images were sorted in between or not."""
+def test_evaluations_change_nothing(tmp_path: Path) -> None:
+    """The same losses to the last digit, with and without evaluations."""
     with_truth = _discover(tmp_path / "a", method="gcd", truth=True)
     without = _discover(tmp_path / "b", method="gcd", truth=False)
     assert [row["loss/total"] for row in with_truth] == [row["loss/total"] for row in without]
     assert "active_prototypes" in with_truth[-1]
-    # Nobody clusters just for a count.
+    # A costly read-out is not done just for a count.
     assert not any("active_prototypes" in row for row in without)
+
+
+def _blobs(tmp_path: Path, name: str = "data") -> Path:
+    rng = np.random.default_rng(0)
+    kind = np.repeat(np.arange(4), 20)
+    features = rng.normal(size=(4, 16))[kind] + 0.1 * rng.normal(size=(80, 16))
+    np.savez(tmp_path / f"{name}.npz", features=features, labels=np.where((kind < 2) & (np.arange(80) % 2), kind, -1))
+    return tmp_path / f"{name}.npz"
+
+
+def test_a_folder_called_cub_is_not_the_benchmark(tmp_path: Path, pile: Path) -> None:
+    mine = pile.rename(tmp_path / "cub")
+    config = configure(open_data(mine), recipe="release")
+    assert config.method.entropy_weight == 1.0
+    benchmark = replace(open_data(mine), benchmark="cub")
+    assert configure(benchmark, recipe="release").method.entropy_weight == 2.0
+
+
+@pytest.mark.parametrize("asked", [None, 5])
+def test_config_json_has_the_number_that_was_used(tmp_path: Path, asked: int | None) -> None:
+    found = newkind.discover(
+        _blobs(tmp_path), tmp_path / "run", n_categories=asked, epochs=1, device="cpu", report=False
+    )
+    counts = found.run.config()["n_categories"]
+    assert counts["used"] == len(found.categories)
+    assert counts["asked"] == ("auto" if asked is None else str(asked))
+    assert asked is None or counts["used"] == asked
+
+
+def test_python_options_and_messages(tmp_path: Path, capsys, caplog) -> None:
+    caplog.set_level("INFO", logger="newkind")
+    newkind.discover(_blobs(tmp_path), tmp_path / "run", n_categories=4, epochs=1, device="cpu", report=False)
+    assert capsys.readouterr() == ("", "")
+    assert any(record.name.startswith("newkind.") for record in caplog.records)
+    with raises(ConfigError, "unknown-option"):
+        newkind.discover(_blobs(tmp_path), tmp_path / "run", epoch=1)

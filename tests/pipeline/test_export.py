@@ -1,7 +1,10 @@
+"""Files of a run into one folder per category: every file once, nothing overwritten, repeatable."""
+
 from pathlib import Path
 
 import pytest
 
+from error_codes import raises
 from newkind.errors import RunError
 from newkind.pipeline.export import MODES, carry_out, plan_sorting
 from newkind.progress import quiet
@@ -39,7 +42,7 @@ def test_nothing_is_overwritten(root: Path, tmp_path: Path) -> None:
     (tmp_path / "out" / "k").mkdir(parents=True)
     (tmp_path / "out" / "k" / "1.jpg").write_text("precious")
     plan = plan_sorting(lines(("b/2.jpg", "k"), ("a/1.jpg", "k")), root, tmp_path / "out")
-    with pytest.raises(RunError, match="exists already"):
+    with raises(RunError, "exists"):
         carry_out(plan, "move", advance=quiet)
     assert (tmp_path / "out" / "k" / "1.jpg").read_text() == "precious"
     assert (root / "b" / "2.jpg").exists()
@@ -67,5 +70,5 @@ def test_a_carriage_return_and_a_comma_in_a_name_survive(tmp_path: Path) -> None
 
 def test_a_source_that_is_gone(root: Path, tmp_path: Path) -> None:
     plan = plan_sorting(lines(("a/9.jpg", "k")), root, tmp_path / "out")
-    with pytest.raises(RunError, match="not there any more"):
+    with raises(RunError, "missing-file"):
         carry_out(plan, "copy", advance=quiet)

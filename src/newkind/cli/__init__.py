@@ -89,7 +89,7 @@ def main() -> None:
             if "--debug" in sys.argv:
                 raise
             options = option_names(app)
-            _fail(name_options(error.what, options), name_options(error.fix, options))
+            _fail(name_options(error.what, options), name_options(error.fix, options), error.code)
         finally:
             _flush()  # here, where an error still has a handler
 
@@ -133,7 +133,7 @@ def _flush() -> None:
         sys.stdout.flush()
 
 
-def _fail(what: str, fix: str = "") -> NoReturn:
+def _fail(what: str, fix: str = "", code: str = "") -> NoReturn:
     with suppress(OSError):
-        print_error(what, fix, title="Error: ")
+        print_error(what, fix, title="Error: ", code=code)
     raise SystemExit(2) from None

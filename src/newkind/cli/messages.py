@@ -33,12 +33,13 @@ def next_command(command: str) -> None:
     print_line(f"Next:  {command}", style="dim")
 
 
-def print_error(what: str, fix: str = "", *, title: str = "") -> None:
-    """Print an error on standard error."""
+def print_error(what: str, fix: str = "", *, title: str = "", code: str = "") -> None:
+    """Print an error on standard error, with its code for scripts."""
     from rich.console import Console
     from rich.text import Text
 
-    text = Text.assemble((title, "bold red"), _safe(what), (f"\n{_safe(fix)}" if fix else "", "dim"))
+    ending = f" [{code}]" if code else ""
+    text = Text.assemble((title, "bold red"), _safe(what), (ending, "dim"), (f"\n{_safe(fix)}" if fix else "", "dim"))
     Console(stderr=True, highlight=False).print(text, soft_wrap=True)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,15 +10,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from newkind.backbone.loader import load_backbone
-from newkind.backbone.sources import open_source
+from newkind.backbone.sources import log_skipped, open_source
 from newkind.config import BackboneConfig
 from newkind.data import Collection
 from newkind.data.items import Features
+from newkind.errors import DataError
 from newkind.progress import progress_bar
 
 __all__ = ["BackboneFeatures", "backbone_features"]
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -66,4 +64,7 @@ def backbone_features(collection: Collection, config: BackboneConfig) -> Backbon
                 rows.append(backbone.tuned(found.tokens.to(backbone.device)).float().cpu())
                 images.append(batch[found.rows])
             advance(len(batch))
+    log_skipped(source.skipped)
+    if not rows:
+        raise DataError("None of the images can be read.", code="nothing-readable")
     return BackboneFeatures(torch.cat(rows), np.concatenate(images))
