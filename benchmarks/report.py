@@ -1,6 +1,6 @@
-"""The report: seconds and size for a run as large as CUB's, and memory for one of 100,000 images.
+"""Report: time and size for a run of the size of CUB, and memory for a run of 100,000 images.
 
-The images are made up: photographs of noise at several scales, which take about as many bytes as real ones do.
+The images are synthetic: noise at several scales, which takes about as many bytes as photographs do.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ from newkind.runs.assignments import Assignment, Category, assignments_csv, cate
 from newkind.runs.run import Run
 
 BAR_SECONDS, BAR_BYTES, BAR_GIGABYTES = 60.0, 15e6, 2.0
-N_PICTURES = 400
-"""Different ones; each stands for several images."""
+N_PICTURES = 400  # Different images; each is used for several files.
 DIM = 384
 
 
 def paint(width: int, height: int) -> list[bytes]:
-    """JPEGs with detail at every scale."""
+    """Make JPEGs with detail at every scale."""
     rng = np.random.default_rng(0)
     made = []
     for _ in range(N_PICTURES):
@@ -46,14 +45,14 @@ def paint(width: int, height: int) -> list[bytes]:
 
 
 def make_run(folder: Path, n: int, n_categories: int) -> Run:
-    """A run of `n` images, half of the categories known, a quarter of the images labelled, with truth and features."""
+    """Write a run of n images: half of the categories known, a quarter of the images labelled, with truth and features."""
     rng = np.random.default_rng(1)
     painted = paint(500, 375) if n < 50_000 else paint(200, 150)
     names = [f"class-{k:03d}/image_{i:06d}.jpg" for i, k in enumerate(rng.integers(0, n_categories, n))]
     for i, name in enumerate(names):
         path = folder / "data" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(painted[i % N_PICTURES] + f"{i}".encode() * (1 + i % 40))  # no two are the same
+        path.write_bytes(painted[i % N_PICTURES] + f"{i}".encode() * (1 + i % 40))  # no duplicates
     true = np.array([int(name[6:9]) for name in names])
     n_known = n_categories // 2
     labelled = (true < n_known) & (rng.random(n) < 0.5)
@@ -96,7 +95,7 @@ def make_run(folder: Path, n: int, n_categories: int) -> Run:
 
 
 def report(folder: Path) -> None:
-    """Runs in a process of its own, since the peak is a process's."""
+    """Write the report and print time, size and peak memory; in a process of its own, because the peak is per process."""
     from newkind.report.write import write_report
 
     start = time.perf_counter()
@@ -108,6 +107,7 @@ def report(folder: Path) -> None:
 
 
 def measure(n: int, n_categories: int) -> dict[str, float]:
+    """Time, size and memory of the report of a run."""
     with tempfile.TemporaryDirectory() as folder:
         run = make_run(Path(folder), n, n_categories)
         command = [sys.executable, __file__, "--child", str(run.folder)]
@@ -121,8 +121,8 @@ def measure(n: int, n_categories: int) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the images")
-    parser.add_argument("--child", type=Path)
+    parser.add_argument("--quick", action="store_true", help="Use a tenth of the images.")
+    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
         report(arguments.child)
