@@ -3,9 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: test lint types pytest browser demo bench bench-quick clean
+.PHONY: test lint types pytest docs browser demo bench bench-quick clean
 
-test: lint types pytest
+test: lint types pytest docs
 
 $(READY): pyproject.toml
 	@echo "Setting up .venv (PyTorch is large: about 6 GB and 2-3 minutes the first time) ..."
@@ -24,6 +24,11 @@ types: $(READY)
 pytest: $(READY) browser
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
 
+# Warnings are errors: a broken link or a reference to a missing name fails the build.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Documentation: build/docs/index.html"
+
 browser:
 	@bash tools/install-browser.sh
 
@@ -38,4 +43,4 @@ bench-quick: $(READY)
 	$(BIN)/python benchmarks/run_all.py --quick
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis
