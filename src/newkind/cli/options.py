@@ -124,11 +124,3 @@ def option_names(app: typer.Typer) -> dict[str, str]:
             if parameter.param_type_name == "option" and parameter.name and parameter.opts:
                 names.setdefault(parameter.name, max(parameter.opts, key=len))
     return names
-
-
-DEFAULT_BACKBONE = BackboneConfig.name
-Backbone = Annotated[str, typer.Option()]
-Weights = Annotated[str | None, typer.Option()]
-RandomWeights = Annotated[bool, typer.Option("--random-weights")]
-ImageSize = Views = TunedBlocks = Annotated[int, typer.Option()]
-Dtype = Device = Annotated[str, typer.Option()]
