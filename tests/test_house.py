@@ -40,7 +40,7 @@ LAYERS = [
     "cli",
 ]
 MAX_FILE, MAX_FUNCTION, MEDIAN_FILE = 400, 60, 120
-# Phrases of an older voice; docs/contributing.md says how we write.
+# Phrases of an older voice; CONTRIBUTING.md says how we write.
 OLD_PHRASES = re.compile(
     r"\b(?:goes on|go on with|set aside|found out|anew|[Mm]end(?:s|ed)? (?:it|that|this)|came to|are looked for|"
     r"one (?:folder|file|row|line|column|image) an? \w+|(?:images|views|runs|epochs) an? (?:step|image|process|class))\b"
