@@ -27,7 +27,7 @@ pytest: $(READY) browser
 # Warnings are errors: a broken link or a reference to a missing name fails the build.
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "Documentation: build/docs/index.html"
+	@echo "Documentation: build/docs/index.html (with search: python -m http.server -d build/docs)"
 
 browser:
 	@bash tools/install-browser.sh
