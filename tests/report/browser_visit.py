@@ -64,6 +64,14 @@ class Visit:
     ) -> None:
         self.context.close()
 
+    def wait_until(self, expression: str) -> None:
+        """Wait until a JavaScript expression is true. Playwright's own function needs `eval`, which the page forbids."""
+        for _ in range(20 * SECONDS):
+            if self.page.evaluate(expression):
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError(f"not true after {SECONDS} s: {expression}")
+
     def point_of(self, i: int) -> tuple[float, float]:
         """Position of point i of the map on the screen, after scrolling there."""
         canvas = self.page.locator(".map .points")

@@ -77,7 +77,7 @@ def test_a_point_without_thumbnail_shows_its_tile(visit: Visit) -> None:
     visit.page.mouse.move(*visit.point_of(tiled))
     expect(visit.page.locator(".hover canvas")).to_be_visible()
     opaque = "canvas => canvas.getContext('2d').getImageData(96, 96, 1, 1).data[3] === 255"
-    visit.page.wait_for_function(f"({opaque})(document.querySelector('.hover canvas'))")
+    visit.wait_until(f"({opaque})(document.querySelector('.hover canvas'))")
 
 
 def test_tools_of_the_map(visit: Visit) -> None:
@@ -135,7 +135,7 @@ def test_all_images_of_a_category_can_be_seen(browser: Browser, large: Run) -> N
             if (image) return image.complete && image.naturalWidth > 0;
             return canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1).data[3] === 255;
         })"""
-        visit.page.wait_for_function(f"({drawn})([...document.querySelectorAll('#c-new-01 .tile-grid button')])")
+        visit.wait_until(f"({drawn})([...document.querySelectorAll('#c-new-01 .tile-grid button')])")
         names = tiles.evaluate_all("buttons => buttons.map(button => button.title)")
         assert len(set(names)) == n
         tiles.nth(n - 1).click()  # the least confident one

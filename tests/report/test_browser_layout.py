@@ -148,9 +148,7 @@ def test_every_category_has_a_label_on_the_map(browser: Browser, written: Run, w
         labels = _labels(visit)
         assert {label["text"] for label in labels} == {"apple", "<script>alert(1)</scrip…", "new-01", "new-02"}
         visit.page.locator("[data-labels]").uncheck()
-        visit.page.wait_for_function(
-            "![...document.querySelectorAll('.labels span')].some(e => e.style.visibility === 'visible')"
-        )
+        visit.wait_until("![...document.querySelectorAll('.labels span')].some(e => e.style.visibility === 'visible')")
 
 
 def test_labels_of_many_categories_do_not_overlap(browser: Browser, crowded: Run) -> None:
@@ -166,9 +164,7 @@ def test_labels_of_many_categories_do_not_overlap(browser: Browser, crowded: Run
 def _labels(visit: Visit) -> list[dict[str, Any]]:
     """Visible labels of the map; checks that they are inside and do not overlap."""
     visit.page.locator(".map").scroll_into_view_if_needed()
-    visit.page.wait_for_function(
-        "[...document.querySelectorAll('.labels span')].some(e => e.style.visibility === 'visible')"
-    )
+    visit.wait_until("[...document.querySelectorAll('.labels span')].some(e => e.style.visibility === 'visible')")
     labels: list[dict[str, Any]] = visit.page.locator(".labels span").evaluate_all(BOXES)
     frame = visit.page.locator(".map").bounding_box()
     assert frame is not None

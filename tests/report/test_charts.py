@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from newkind.report.charts import Axes, Series, bars, line_panel, matrix_layout, nice_ticks, short_number
+from newkind.report.charts import Axes, Series, bars, line_panel, nice_ticks, short_number
 from newkind.report.contents import read_contents
 from newkind.report.provenance import data_name, estimate_panel, flatten, metric_panels, settings_tables, title_of
 from newkind.runs.run import Run
@@ -172,12 +172,11 @@ def test_the_name_of_the_data(run: Run, data: str | None, root: str | None, titl
     assert data_name(contents) == told
 
 
-def test_a_matrix_has_room_for_its_names() -> None:
-    small = matrix_layout(["a", "bb"], ["x", "y", "z"], is_named=True)
-    long = matrix_layout(["a" * 99, "bb"], ["x" * 99, "y", "z"], is_named=True)
-    assert (small.width, small.height) == (66, 44)
-    assert small.left < long.left < 180
-    assert small.below < long.below < 140
-    many = matrix_layout(["a"] * 100, ["x"] * 100, is_named=False)
-    assert many.total_width < 760
-    assert many.opacity(0.0) < many.opacity(0.5) < many.opacity(1.0) == 1.0
+@pytest.mark.parametrize(
+    ("low", "high"), [(2.4e-12, 2.4e-12), (0.0, 5e-324), (1e-310, 1e-310), (-1e-200, 1e-200), (1e6, 1e6 + 1e-10)]
+)
+def test_ticks_of_tiny_ranges(low: float, high: float) -> None:
+    found = nice_ticks(low, high, 4)
+    assert len(set(found)) == len(found) >= 2
+    assert found[0] <= low
+    assert high <= found[-1]

@@ -11,13 +11,11 @@ __all__ = [
     "Axes",
     "Bar",
     "Curve",
-    "MatrixLayout",
     "Panel",
     "Series",
     "Tick",
     "bars",
     "line_panel",
-    "matrix_layout",
     "nice_ticks",
     "short_number",
 ]
@@ -121,66 +119,6 @@ class Bar:
     text: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class MatrixLayout:
-    """Geometry of a matrix with a title on each axis, in SVG units.
-
-    Parameters
-    ----------
-    unit, gap : float
-        Side of a cell, and the gap between cells that is part of it.
-    left, below : float
-        Room for names and titles beside and below the matrix.
-    width, height : float
-        Size of the matrix.
-    faintest : float
-        Opacity of the smallest share.
-    """
-
-    unit: float
-    gap: float
-    left: float
-    below: float
-    width: float
-    height: float
-    faintest: float
-
-    @property
-    def total_width(self) -> float:
-        """Width with names and title."""
-        return self.left + self.width + 8
-
-    @property
-    def total_height(self) -> float:
-        """Height with names and title."""
-        return self.height + self.below
-
-    @property
-    def shown_width(self) -> int:
-        """Width on a large screen, in pixels."""
-        return round(min(1.35 * self.total_width, 760))
-
-    def opacity(self, share: float) -> float:
-        """Opacity of a cell."""
-        return round(min(self.faintest + (1 - self.faintest) * share, 1.0), 2)
-
-
-def matrix_layout(rows: Sequence[str], columns: Sequence[str], *, is_named: bool) -> MatrixLayout:
-    """Lay out a matrix; names of rows are cut to 20 characters, those of columns (which are tilted) to 16."""
-    unit = 22.0 if is_named else max(700 / len(columns), 3.0)
-    longest_row = min(max(map(len, rows)), 20) if is_named else 0
-    longest_column = min(max(map(len, columns)), 16) if is_named else 0
-    return MatrixLayout(
-        unit=unit,
-        gap=1.0 if is_named else 0.0,
-        left=round(34 + 6.8 * longest_row, 1),
-        below=36.0 + 6 * longest_column,
-        width=unit * len(columns),
-        height=unit * len(rows),
-        faintest=0.12 if is_named else 0.3,
-    )
-
-
 @dataclass(frozen=True)
 class _Scale:
     """Linear map from values to pixels."""
@@ -205,7 +143,26 @@ def line_panel(
     band: tuple[float, float] | None = None,
     mark: float | None = None,
 ) -> Panel | None:
-    """Lay out a chart of lines; None if there are no numbers to draw."""
+    """Lay out a chart of lines.
+
+    Parameters
+    ----------
+    title : str
+        Title of the chart.
+    series : sequence of Series
+        Its lines.
+    axes : Axes, default=None
+        Its axes. Default: `Axes()`.
+    band : (float, float), default=None
+        Range of x to shade.
+    mark : float, default=None
+        Place of a dashed line on the x axis.
+
+    Returns
+    -------
+    Panel or None
+        None if there are no numbers to draw.
+    """
     axes = axes or Axes()
     clean = [(s, [(float(x), float(y)) for x, y in s.points if _is_number(x) and _is_number(y)]) for s in series]
     clean = [(s, points) for s, points in clean if points]
@@ -253,7 +210,19 @@ def _tick_texts(values: list[float], percent: bool) -> list[str]:
 
 
 def bars(values: Sequence[tuple[float, str, str]], *, width: float, height: float) -> list[Bar]:
-    """Lay out vertical bars; each value comes with its kind and its text."""
+    """Lay out vertical bars.
+
+    Parameters
+    ----------
+    values : sequence of (float, str, str)
+        Value, kind and text of each bar.
+    width, height : float
+        Size of the chart; the largest value has the full height.
+
+    Returns
+    -------
+    list of Bar
+    """
     most = max((value for value, _, _ in values), default=0.0) or 1.0
     step = width / max(len(values), 1)
     gap = 0.2 * step if step > 3 else 0.0
@@ -272,14 +241,16 @@ def bars(values: Sequence[tuple[float, str, str]], *, width: float, height: floa
 
 def nice_ticks(low: float, high: float, n: int) -> list[float]:
     """Return about n round numbers that enclose low and high."""
-    if not high > low:
-        pad = abs(low) * 0.1 or 1.0
+    largest = max(abs(low), abs(high), 1e-300)
+    if not high - low > 1e-12 * largest:
+        pad = 0.1 * largest if largest > 1e-300 else 1.0
         low, high = low - pad, high + pad
     raw = (high - low) / n
     magnitude = 10.0 ** floor(log10(raw))
     step = next(m * magnitude for m in (1, 2, 2.5, 5, 10) if m * magnitude >= raw * 0.999)
     first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
-    return [round(i * step, 12) for i in range(first, last + 1)]
+    decimals = 3 - floor(log10(step))  # removes rounding errors, also of tiny steps
+    return [round(i * step, decimals) for i in range(first, last + 1)]
 
 
 def short_number(value: float) -> str:

@@ -98,7 +98,21 @@ class Comparison:
 
 
 def compare_runs(contents: RunContents, other: RunContents, images: RunImages) -> Comparison:
-    """Compare a run with another one over the images that are unlabelled in both. `images`: those of this run."""
+    """Compare a run with another one over the images that are unlabelled in both.
+
+    Parameters
+    ----------
+    contents : RunContents
+        This run.
+    other : RunContents
+        The other run.
+    images : RunImages
+        Images of this run, for the true classes.
+
+    Returns
+    -------
+    Comparison
+    """
     paired = pair_images(contents.files, other.files)
     free = contents.is_free[paired.here] & other.is_free[paired.there]
     rows, other_rows = paired.here[free], paired.there[free]
@@ -136,10 +150,22 @@ def _known_names(contents: RunContents) -> list[str | None]:
 def corresponding_categories(
     overlap: NDArray[np.int64], names: list[str | None], other_names: list[str | None]
 ) -> NDArray[np.int64]:
-    """Return the index of the corresponding category in the other run for each category, or -1; shape (K,).
+    """Match the categories of two runs.
 
-    Known categories correspond by name. New ones (None) have arbitrary names: they are matched so that as many images as
-    possible stay together. overlap: (K, K'), number of images in a category of the one and of the other run.
+    Known categories correspond by name. New ones have arbitrary names: they are matched so that as many images as possible
+    stay together.
+
+    Parameters
+    ----------
+    overlap : ndarray of int64, shape (K, K')
+        Number of images in a category of the one and of the other run.
+    names, other_names : list of str or None
+        Names of the known categories of each run; None for a new one.
+
+    Returns
+    -------
+    ndarray of int64, shape (K,)
+        Index of the corresponding category in the other run, or -1.
     """
     numbers = {name: j for j, name in enumerate(other_names) if name is not None}
     partner = np.array([-1 if name is None else numbers.get(name, -1) for name in names], dtype=np.int64)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from newkind.report.centres import category_centres, typicality
 from newkind.report.contents import RunContents
 from newkind.report.images import RunImages
 
@@ -16,13 +16,10 @@ __all__ = [
     "CategoryDetails",
     "GallerySizes",
     "Neighbour",
-    "category_centres",
     "category_details",
     "gallery_sizes",
-    "typicality",
 ]
 
-CHUNK = 8192
 BINS = 10
 HESITATION = 0.1  # An image hesitates between two categories if the second has at least this probability.
 
@@ -46,7 +43,17 @@ class GallerySizes:
 
 
 def gallery_sizes(n_categories: int) -> GallerySizes:
-    """Choose how many images of each category are shown at once: the more categories, the fewer."""
+    """Choose how many images of each category are shown at once: the more categories, the fewer.
+
+    Parameters
+    ----------
+    n_categories : int
+        Number of categories on the page.
+
+    Returns
+    -------
+    GallerySizes
+    """
     for most, sizes in (
         (40, GallerySizes(12, 6, 6, 4)),
         (120, GallerySizes(12, 6, 3, 3)),
@@ -125,7 +132,22 @@ class CategoryDetails:
 
 
 def category_details(contents: RunContents, images: RunImages, sizes: GallerySizes) -> list[CategoryDetails]:
-    """Compute the details of every category that contains images, in the order of the page."""
+    """Compute the details of every category that contains images.
+
+    Parameters
+    ----------
+    contents : RunContents
+        The run.
+    images : RunImages
+        Its images, for the true classes.
+    sizes : GallerySizes
+        Number of images per category.
+
+    Returns
+    -------
+    list of CategoryDetails
+        In the order of the page.
+    """
     gallery = _Gallery(contents, images, sizes)
     return [gallery.details(k) for k in contents.shown]
 
@@ -211,44 +233,6 @@ class _Gallery:
             Neighbour(others[i], int(hesitating[i]), round(float(similarity[i]), 3))
             for i in order[: self.sizes.neighbours]
         )
-
-
-def category_centres(
-    features: NDArray[np.float16], category: NDArray[np.int32], n_categories: int
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return unit centres (K, d) of the categories' unit features relative to their common mean, and that mean (d,)."""
-    dim = features.shape[1]
-    total = np.zeros(dim)
-    sums = np.zeros((n_categories, dim))
-    counts = np.bincount(category, minlength=n_categories)
-    for start in range(0, len(features), CHUNK):  # features may be larger than memory
-        rows = _unit(features[start : start + CHUNK])
-        total += rows.sum(axis=0)
-        np.add.at(sums, category[start : start + CHUNK], rows)
-    mean = total / max(len(features), 1)
-    centres = sums / np.maximum(counts, 1)[:, None] - np.where(counts > 0, 1.0, 0.0)[:, None] * mean
-    return _unit(centres), mean.astype(np.float32)
-
-
-def typicality(
-    features: NDArray[np.float16],
-    category: NDArray[np.int32],
-    centres: NDArray[np.float32],
-    mean: NDArray[np.float32],
-) -> NDArray[np.float32]:
-    """Return the cosine of each image's feature, relative to the mean, with the centre of its category; shape (n,)."""
-    found = np.empty(len(features), dtype=np.float32)
-    for start in range(0, len(features), CHUNK):
-        rows = _unit(_unit(features[start : start + CHUNK]) - mean)
-        found[start : start + CHUNK] = (rows * centres[category[start : start + CHUNK]]).sum(axis=1)
-    return found
-
-
-def _unit(rows: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-    """Rows of length 1; values that are not finite become 0."""
-    clean = np.nan_to_num(np.asarray(rows, dtype=np.float32), nan=0.0, posinf=0.0, neginf=0.0)
-    unit: NDArray[np.float32] = clean / np.maximum(np.linalg.norm(clean, axis=1, keepdims=True), 1e-12)
-    return unit
 
 
 def _hesitation(contents: RunContents) -> dict[tuple[int, int], int]:

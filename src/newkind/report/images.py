@@ -77,7 +77,26 @@ class RunImages:
 def find_run_images(
     contents: RunContents, *, collection: Collection | None = None, data: Path | None = None
 ) -> RunImages:
-    """Find the images of a run: in `collection`, below the folder `data`, or where the run read them."""
+    """Find the images of a run.
+
+    Parameters
+    ----------
+    contents : RunContents
+        The run.
+    collection : Collection, default=None
+        Its data, if it is open already.
+    data : Path, default=None
+        Folder that contains the images now. Default: where the run read them.
+
+    Returns
+    -------
+    RunImages
+
+    Raises
+    ------
+    DataError
+        If `data` does not exist.
+    """
     if collection is not None:
         return _from_collection(contents, collection)
     if data is not None and not os.path.lexists(os.path.expanduser(data)):

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from newkind.report.centres import unit_rows
+
 __all__ = ["ImageMap", "Projection", "make_map", "map_seconds", "place_beside", "principal_components", "sample_lines"]
 
 MAX_POINTS = 50_000
@@ -66,14 +68,29 @@ def make_map(
     landmarks: int = LANDMARKS,
     seed: int = 0,
 ) -> ImageMap:
-    """Place images by t-SNE of up to `landmarks` of them on their 50 principal components, the others beside these.
+    """Place images by t-SNE of up to `landmarks` of them on their 50 principal components, and the others beside these.
 
-    features: (n, d). category: (n,), used to sample from all categories.
+    Parameters
+    ----------
+    features : ndarray of float16, shape (n, d)
+        Features of the images.
+    category : ndarray of int32, shape (n,)
+        Category of each image, to sample from all of them.
+    max_points : int, default=50_000
+        Most images on the map.
+    landmarks : int, default=4_000
+        Most images that t-SNE places.
+    seed : int, default=0
+        Seed of the samples and of t-SNE.
+
+    Returns
+    -------
+    ImageMap
     """
     rng = np.random.default_rng(seed)
     lines = sample_lines(category, max_points, rng)
     chosen = sample_lines(category[lines], landmarks, rng)  # indices into `lines`
-    components = principal_components(_unit_rows(features, lines[chosen]), DIMENSIONS)
+    components = principal_components(unit_rows(features[lines[chosen]]), DIMENSIONS)
     if len(chosen) < FEWEST:
         points, method = _two_columns(components.coordinates), "principal components"
     else:
@@ -84,7 +101,7 @@ def make_map(
         everywhere[chosen] = points
         for start in range(0, len(others), 4096):
             part = others[start : start + 4096]
-            rows = components.project(_unit_rows(features, lines[part]))
+            rows = components.project(unit_rows(features[lines[part]]))
             everywhere[part] = place_beside(rows, components.coordinates, points, rng)
         points = everywhere
         method += f" of {len(chosen):,} images; the others are placed beside the most similar of these"
@@ -99,7 +116,19 @@ def map_seconds(n: int) -> float:
 
 
 def principal_components(rows: NDArray[np.float32], n: int) -> Projection:
-    """Compute at most n axes of largest variance of rows (m, d)."""
+    """Compute the axes of largest variance.
+
+    Parameters
+    ----------
+    rows : ndarray of float32, shape (m, d)
+        Data.
+    n : int
+        Most axes.
+
+    Returns
+    -------
+    Projection
+    """
     mean: NDArray[np.float32] = rows.mean(axis=0)
     centred = rows - mean
     _, vectors = np.linalg.eigh(centred.T.astype(np.float64) @ centred)  # variances increase
@@ -118,9 +147,24 @@ def place_beside(
     *,
     n_nearest: int = 5,
 ) -> NDArray[np.float32]:
-    """Place each row (m, n) at the weighted mean of its nearest landmarks' points, the nearest by far the heaviest.
+    """Place each row at the weighted mean of its nearest landmarks' points, the nearest by far the heaviest.
 
-    landmarks: (l, n). points: (l, 2). Returns (m, 2).
+    Parameters
+    ----------
+    rows : ndarray of float32, shape (m, n)
+        Rows to place.
+    landmarks : ndarray of float32, shape (l, n)
+        Rows that have points.
+    points : ndarray of float32, shape (l, 2)
+        Points of the landmarks.
+    rng : Generator
+        For a small jitter, so that near-copies do not hide each other.
+    n_nearest : int, default=5
+        Number of landmarks per row.
+
+    Returns
+    -------
+    ndarray of float32, shape (m, 2)
     """
     n_nearest = min(n_nearest, len(landmarks))
     distances = (landmarks**2).sum(axis=1) - 2 * rows @ landmarks.T + (rows**2).sum(axis=1, keepdims=True)
@@ -129,13 +173,28 @@ def place_beside(
     weights = 1 / (squared + 1e-3 * squared.mean(axis=1, keepdims=True) + 1e-9) ** 2
     weights /= weights.sum(axis=1, keepdims=True)
     extent = float(np.ptp(points, axis=0).max())
-    jitter = rng.normal(scale=0.004 * extent, size=(len(rows), 2))  # so that near-copies do not hide each other
+    jitter = rng.normal(scale=0.004 * extent, size=(len(rows), 2))
     placed: NDArray[np.float32] = ((weights[:, :, None] * points[nearest]).sum(axis=1) + jitter).astype(np.float32)
     return placed
 
 
 def sample_lines(category: NDArray[np.int32], most: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Sample at most `most` rows in increasing order, from each category in proportion to its size."""
+    """Sample rows, from each category in proportion to its size.
+
+    Parameters
+    ----------
+    category : ndarray of int32, shape (n,)
+        Category of each row.
+    most : int
+        Most rows; all of them if there are no more.
+    rng : Generator
+        Randomness.
+
+    Returns
+    -------
+    ndarray of int64
+        Rows in increasing order.
+    """
     if len(category) <= most:
         return np.arange(len(category))
     order = np.lexsort((rng.random(len(category)), category))
@@ -158,13 +217,6 @@ def _t_sne(components: NDArray[np.float32], seed: int) -> NDArray[np.float32]:
             random_state=seed,
         ).fit_transform(components)
     return found if np.isfinite(found).all() else _two_columns(components)
-
-
-def _unit_rows(features: NDArray[np.float16], lines: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Features of some images, scaled to length 1; shape (k, d)."""
-    rows = np.nan_to_num(features[lines].astype(np.float32), nan=0.0, posinf=0.0, neginf=0.0)
-    unit: NDArray[np.float32] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    return unit
 
 
 def _two_columns(components: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -26,7 +26,25 @@ def data_lines(contents: RunContents, image_map: ImageMap | None) -> NDArray[np.
 def page_data(
     contents: RunContents, lines: NDArray[np.int64], image_map: ImageMap | None, sheets: Sheets, anchors: list[str]
 ) -> dict[str, Any]:
-    """Data for the scripts; arrays are little-endian, as base64. `anchors`: (K,), ids of the categories' sections."""
+    """Data for the scripts; arrays are little-endian, as base64.
+
+    Parameters
+    ----------
+    contents : RunContents
+        The run.
+    lines : ndarray of int64, shape (m,)
+        Rows of the images that the scripts know.
+    image_map : ImageMap or None
+        Positions of these images.
+    sheets : Sheets
+        Tiles.
+    anchors : list of str, length K
+        Ids of the categories' sections.
+
+    Returns
+    -------
+    dict
+    """
     names = [printable(contents.files[int(i)]) for i in lines]
     prefix = _common_folder(names)
     n_categories = len(contents.categories)

@@ -57,7 +57,21 @@ class EmbeddedImages:
 def important_lines(
     details: list[CategoryDetails], questionable: QuestionableImages, comparison: Comparison | None
 ) -> list[int]:
-    """Rows that the page shows at once, the most important first: examples of every category, then the rest in turns."""
+    """Rows that the page shows at once, the most important first: examples of every category, then the rest in turns.
+
+    Parameters
+    ----------
+    details : list of CategoryDetails
+        Categories on the page.
+    questionable : QuestionableImages
+        Images to check.
+    comparison : Comparison or None
+        Comparison with another run.
+
+    Returns
+    -------
+    list of int
+    """
     wanted = _in_turns(each.examples[:3] for each in details)
     wanted += questionable.mislabelled + questionable.ambiguous
     wanted += [duplicates.lines[0] for duplicates in questionable.duplicates]
@@ -75,7 +89,23 @@ def _in_turns(rows: Iterable[tuple[int, ...]]) -> list[int]:
 def embed_images(
     contents: RunContents, images: RunImages, important: Sequence[int], lines: NDArray[np.int64]
 ) -> EmbeddedImages:
-    """Make thumbnails of the `important` rows and tiles of the other rows in `lines`, as far as the budget allows."""
+    """Make thumbnails and tiles, as far as the budget allows.
+
+    Parameters
+    ----------
+    contents : RunContents
+        The run.
+    images : RunImages
+        Its images.
+    important : sequence of int
+        Rows that get thumbnails, the most important first.
+    lines : ndarray of int64
+        Rows that get tiles, unless they have thumbnails.
+
+    Returns
+    -------
+    EmbeddedImages
+    """
     source = images.images
     if source is None:
         return EmbeddedImages()

@@ -51,7 +51,27 @@ class Budget:
 
 
 def small_image(images: Images, index: int, side: int) -> Image.Image:
-    """Return an image with a longer side of at most `side` pixels, without metadata. Raises BrokenImage."""
+    """Make a small copy of an image, without metadata.
+
+    Parameters
+    ----------
+    images : Images
+        Images.
+    index : int
+        Index of the image.
+    side : int
+        Most pixels of the longer side.
+
+    Returns
+    -------
+    PIL.Image.Image
+        Upright RGB image.
+
+    Raises
+    ------
+    BrokenImage
+        If the image cannot be decoded.
+    """
     image = _decoded(images, index, 2 * side)
     width, height = image.size
     short = min(width, height)
@@ -94,9 +114,23 @@ class Fit:
 
 
 def fit_budget(images: Images, indices: Sequence[int], n: int, budget: Budget) -> Fit:
-    """Return the largest side at which n images fit the budget, judged by a sample of `indices`.
+    """Find the largest side at which images fit a budget.
 
-    If they do not fit at the smallest side, `n_images` says how many do.
+    Parameters
+    ----------
+    images : Images
+        Images.
+    indices : sequence of int
+        Images to embed; a sample of them is encoded to estimate the size.
+    n : int
+        Number of images to embed.
+    budget : Budget
+        Limit on their size.
+
+    Returns
+    -------
+    Fit
+        If n images do not fit at the smallest side, `n_images` says how many do.
     """
     chosen = np.linspace(0, len(indices) - 1, min(N_SAMPLES, len(indices))).astype(int).tolist()
     samples = list(_in_parallel(images, lambda i: _try_small(images, indices[i], budget.sides[0]), chosen))
@@ -120,9 +154,25 @@ def _encoded_length(image: Image.Image, side: int, quality: int) -> int:
 def make_thumbnails(
     images: Images, lines: Sequence[int], place: Place, budget: Budget, *, advance: Advance = quiet
 ) -> dict[int, str]:
-    """Return data URIs of thumbnails by row. Rows are sorted by importance: the last ones may exceed the budget.
+    """Make thumbnails within a budget.
 
-    place: returns the index in `images` of a row.
+    Parameters
+    ----------
+    images : Images
+        Images.
+    lines : sequence of int
+        Rows, the most important first: the last ones get no thumbnail if the budget is spent.
+    place : callable
+        Returns the index in `images` of a row.
+    budget : Budget
+        Limit on their size.
+    advance : callable, optional
+        Called with the number of finished images.
+
+    Returns
+    -------
+    dict of int to str
+        Data URIs by row.
     """
     side = fit_budget(images, [place(line) for line in lines], len(lines), budget).side
 
@@ -170,7 +220,27 @@ class Sheets:
 def make_sheets(
     images: Images, lines: Sequence[int], place: Place, side: int, budget: Budget, *, advance: Advance = quiet
 ) -> Sheets:
-    """Make tiles of `side` pixels of the rows in the given order, until the budget is spent."""
+    """Make tiles of rows until the budget is spent.
+
+    Parameters
+    ----------
+    images : Images
+        Images.
+    lines : sequence of int
+        Rows, in the order in which tiles are made.
+    place : callable
+        Returns the index in `images` of a row.
+    side : int
+        Side of a tile in pixels.
+    budget : Budget
+        Limit on their size.
+    advance : callable, optional
+        Called with the number of finished images.
+
+    Returns
+    -------
+    Sheets
+    """
     sheets = Sheets(side)
     spent = 0
     for start in range(0, len(lines), sheets.per_sheet):
