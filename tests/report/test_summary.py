@@ -26,7 +26,7 @@ def test_the_same_numbers_as_the_headline(run: Run) -> None:
     assert "new-01" in text
     assert "new-03" not in text  # a category without images
     assert "All 80.0" in text
-    assert len(text.splitlines()) == 8
+    assert len(text.splitlines()) == 9
     assert printed(summary_of(read_contents(run))) == text
 
 
@@ -37,7 +37,7 @@ def test_many_categories_and_no_truth(run: Run) -> None:
     assert "22 more" in text
     assert "[bold]0\\n" in text  # neither markup nor a line break
     assert "Accuracy" not in text
-    assert "ambiguous" not in text
+    assert "Ambiguous" not in text
     assert len(text.splitlines()) == 13
 
 
@@ -47,10 +47,16 @@ def test_the_median_where_no_image_is_certain(run: Run) -> None:
     assert " 0 %" not in text
 
 
-def test_ambiguous_images_are_counted_with_the_right_noun(run: Run) -> None:
+def test_ambiguous_images_are_counted(run: Run) -> None:
     h = headline_of(read_contents(run))
-    assert "1 image is ambiguous" in printed(summary_table(replace(h, n_ambiguous=1)))
-    assert "15 images are ambiguous" in printed(summary_table(replace(h, n_ambiguous=15)))
+    assert "Ambiguous images" not in printed(summary_table(replace(h, n_ambiguous=0)))
+    assert "Ambiguous images     1,234" in printed(summary_table(replace(h, n_ambiguous=1234)))
+
+
+def test_no_line_is_broken_in_80_columns(run: Run) -> None:
+    h = replace(headline_of(read_contents(run)), accuracy={"all": 0.9, "old": 0.9, "new": 0.9}, n_ambiguous=0)
+    h = replace(h, by_name=h.accuracy)
+    assert len(printed(summary_table(h), width=80).splitlines()) == 8
 
 
 def test_accuracy_by_name(run: Run) -> None:

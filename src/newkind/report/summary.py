@@ -54,10 +54,12 @@ def summary_table(headline: Headline) -> Table:
     table.add_row("New categories", f"{h.n_new:,}", _images(h.n_in_new))
     _add_new_categories(table, h)
     table.add_row("Mean confidence", _percent(h.confidence), _confidence_text(h))
+    if h.n_ambiguous:
+        table.add_row("Ambiguous images", f"{h.n_ambiguous:,}", "")
     if h.accuracy:
-        table.add_row("Accuracy, %", "", _accuracy_text(h.accuracy, "one matching over all, last epoch"))
+        table.add_row("Accuracy, %", "", _accuracy_text(h.accuracy, "one matching over all"))
     if h.by_name:
-        table.add_row("Accuracy by name, %", "", _accuracy_text(h.by_name, "known classes under their own names"))
+        table.add_row("Accuracy by name, %", "", _accuracy_text(h.by_name, "under their own names"))
     return table
 
 
@@ -80,14 +82,9 @@ def _add_new_categories(table: Table, headline: Headline) -> None:
 
 
 def _confidence_text(h: Headline) -> str:
-    certain = (
-        f"{_percent(h.certain)} of images have at least {_percent(CERTAIN)}"
-        if h.certain >= 0.005
-        else f"half of the images have at least {_percent(h.median)}"
-    )
-    if not h.n_ambiguous:
-        return certain
-    return f"{certain}; {_images(h.n_ambiguous)} {'is' if h.n_ambiguous == 1 else 'are'} ambiguous"
+    if h.certain >= 0.005:
+        return f"{_percent(h.certain)} of images have at least {_percent(CERTAIN)}"
+    return f"half of the images have at least {_percent(h.median)}"
 
 
 def _accuracy_text(accuracy: dict[str, float], note: str) -> Text:
