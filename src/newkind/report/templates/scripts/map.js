@@ -3,12 +3,34 @@
 const REACH = 14; // pixels around a mouse pointer in which a point is found
 const TOUCH_REACH = 26;
 
+function sizeCanvas(canvas) {
+  canvas.width = map.width * map.ratio;
+  canvas.height = map.height * map.ratio;
+}
+
+function cursorAt(i) {
+  if (i >= 0) return "pointer";
+  return map.scale > 1 ? "grab" : "crosshair";
+}
+
+// A function that calls `draw` before the next frame, however often it is called until then.
+function oncePerFrame(draw) {
+  let isWaiting = false;
+  return () => {
+    if (isWaiting) return;
+    isWaiting = true;
+    requestAnimationFrame(() => {
+      isWaiting = false;
+      draw();
+    });
+  };
+}
+
 function startMap() {
   const canvas = map.frame.querySelector(".points");
   const marks = map.frame.querySelector(".marks");
   const box = map.frame.querySelector(".hover");
   const labels = makeLabels(map.frame.querySelector(".labels"));
-  let isWaiting = false;
 
   function draw() {
     drawPoints(canvas);
@@ -16,14 +38,7 @@ function startMap() {
     highlightCategory(marks, map.selected);
   }
 
-  function drawSoon() {
-    if (isWaiting) return;
-    isWaiting = true;
-    requestAnimationFrame(() => {
-      isWaiting = false;
-      draw();
-    });
-  }
+  const drawSoon = oncePerFrame(draw);
 
   // isHeld: the box stays, and its link can be tapped.
   function select(i, isHeld) {
@@ -32,17 +47,13 @@ function startMap() {
     box.classList.toggle("held", isHeld);
     highlightCategory(marks, i);
     showHoverBox(box, i);
-    const idle = map.scale > 1 ? "grab" : "crosshair";
-    canvas.style.cursor = i < 0 ? idle : "pointer";
+    canvas.style.cursor = cursorAt(i);
   }
 
   function resize() {
     if (!map.frame.clientWidth || !map.frame.clientHeight) return;
     fitView();
-    for (const each of [canvas, marks]) {
-      each.width = map.width * map.ratio;
-      each.height = map.height * map.ratio;
-    }
+    for (const each of [canvas, marks]) sizeCanvas(each);
     select(-1, false);
     drawSoon();
   }
