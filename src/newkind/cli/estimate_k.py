@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,6 +36,7 @@ def estimate_k(
     from newkind.cli.messages import next_command, print_line
     from newkind.data import find_obstacles, open_data
     from newkind.errors import RunError
+    from newkind.experiments.next_command import options_of, shell_command
     from newkind.progress import duration
     from newkind.runs.estimate_file import save_estimate
     from newkind.runs.run import Run
@@ -60,7 +60,8 @@ def estimate_k(
         out.mkdir(parents=True, exist_ok=True)
         save_estimate(Run(out), found)
         print_line(f"Score against K: {out / 'estimate-k.svg'}")
-    next_command(discover_command(data, backbone, found.n_categories))
+    words = ("newkind", "discover", data, "--out", "run", "--n-categories", str(found.n_categories))
+    next_command(shell_command(*words, *options_of(backbone)))
 
 
 def _estimate(
@@ -79,18 +80,3 @@ def _estimate(
                 found.features, labels, n_known=n_known, seed=seed, max_categories=max_categories or 1000
             )
         return estimate_n_categories(found.features, labels, n_known=n_known, seed=seed, max_categories=max_categories)
-
-
-def discover_command(data: str, backbone: BackboneConfig, n_categories: int) -> str:
-    """Command that runs discover with the same data and backbone options."""
-    from newkind.data.wording import shell_quoted
-
-    parts = ["newkind discover", shell_quoted(data), "--out run", f"--n-categories {n_categories}"]
-    usual = BackboneConfig()
-    for item in fields(backbone):
-        value = getattr(backbone, item.name)
-        option = item.metadata.get("option", item.name)
-        if option and value != getattr(usual, item.name):
-            flag = f"--{option.replace('_', '-')}"
-            parts.append(flag if value is True else f"{flag} {shell_quoted(str(value))}")
-    return " ".join(parts)
