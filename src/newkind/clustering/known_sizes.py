@@ -3,9 +3,9 @@
 Labelled samples are held out in folds. The *hit rate* is the share of held-out samples that are nearest to the mean of their own
 class and at least as near as its median. The *false-alarm rate* is the share of samples of held-out classes that look as typical
 of another class. With the share h of unlabelled samples that look typical of a known class, the share of known classes among the
-unlabelled samples is (h - false alarms) / (hits - false alarms), the adjusted count of quantification. It is averaged, weighted by
-variance on the log-odds scale, with the share n_known / K that classes of one size would have. Among the classes it is divided
-mostly by their labelled counts.
+unlabelled samples is (h - false alarms) / (hits - false alarms), the adjusted count of quantification. If the number of categories K is
+known, it is averaged, weighted by variance on the log-odds scale, with the share n_known / K that classes of one size would have. Among
+the classes it is divided mostly by their labelled counts.
 """
 
 from __future__ import annotations
@@ -80,7 +80,13 @@ class _HeldOut:
 
 @torch.no_grad()
 def estimate_known_sizes(
-    features: Tensor, labels: Ints, *, n_known: int, n_categories: int, shrinkage: float = 0.3, seed: int = 0
+    features: Tensor,
+    labels: Ints,
+    *,
+    n_known: int,
+    n_categories: int | None = None,
+    shrinkage: float = 0.3,
+    seed: int = 0,
 ) -> KnownSizes:
     """Estimate how many unlabelled samples each known class has.
 
@@ -92,8 +98,8 @@ def estimate_known_sizes(
         Class of each sample, 0 to `n_known` - 1, or -1 for unlabelled. Every class has a labelled sample.
     n_known : int
         Number of known classes.
-    n_categories : int
-        Number of categories, known classes included.
+    n_categories : int, optional
+        Number of categories, known classes included. Default: unknown; the share of known classes is used as counted.
     shrinkage : float, default=0.3
         Shrinkage of the whitening, as in `within_class_whitening`.
     seed : int, default=0
@@ -130,7 +136,9 @@ def estimate_known_sizes(
     found = np.mean(typical, axis=0) if typical else counts
     gap = max(hit_rate - alarms, 0.05)
     counted = float(np.clip((found.sum() / len(free) - alarms) / gap, 0.02, 0.98))
-    share = _combined_share(counted, gap, spread, n_known, n_categories, len(labels), len(free))
+    share = counted
+    if n_categories is not None:
+        share = _combined_share(counted, gap, spread, n_known, n_categories, len(labels), len(free))
     rates = (np.bincount(y, is_hit, minlength=n_known) + FEW * hit_rate) / (counts + FEW)
     expected = found / np.maximum(rates, 0.05) + 0.5
     relative = (counts / counts.sum()) ** (1 - COUNTED) * (expected / expected.sum()) ** COUNTED
