@@ -141,6 +141,14 @@ def test_features_without_information_give_a_wide_guess(micro: int, monkeypatch:
         assert (found.low, found.n_categories, found.high) == (5, 8, 18)
 
 
+def test_repeated_samples_are_not_divided() -> None:
+    x, labels = mixture(10, 5, spread=0.0)  # all samples of a class are equal
+    found = estimate_n_categories(x, labels, n_known=5)
+    assert found.way == "clusters"
+    assert found.curve[-1][0] <= 10
+    assert 9 <= found.n_categories <= 11
+
+
 def test_classes_of_one_labelled_sample() -> None:
     x, labels = mixture(12, 6, spread=0.3)
     for c in (4, 5):
@@ -148,6 +156,14 @@ def test_classes_of_one_labelled_sample() -> None:
     found = estimate_n_categories(x, labels, n_known=6)
     assert found.way == "clusters"
     assert found.low <= 12 <= found.high
+
+
+@pytest.mark.parametrize(("n_classes", "n_known"), [(12, 6), (20, 5), (24, 20)])
+def test_the_share_of_known_classes(n_classes: int, n_known: int) -> None:
+    x, labels = mixture(n_classes, n_known, spread=0.35)
+    found = module._known_share(x, labels, n_known, 0)
+    assert found.share == pytest.approx(n_known / n_classes, rel=0.15)
+    assert found.sizes.sum() == pytest.approx(found.share * len(x))
 
 
 def test_the_average_is_weighted_by_inverse_variances() -> None:

@@ -116,8 +116,8 @@ def estimate_known_sizes(
     >>> x = torch.from_numpy(10 * np.eye(4)[truth] + rng.normal(size=(200, 4))).float()
     >>> labels = np.where((truth < 2) & (np.arange(200) % 2 == 0), truth, -1)
     >>> found = estimate_known_sizes(x, labels, n_known=2, n_categories=4)
-    >>> found.unlabelled.round(-1).tolist()  # 20 and 40
-    [20.0, 40.0]
+    >>> bool(np.abs(found.unlabelled - [20, 40]).max() < 10)
+    True
     """
     given, free = np.flatnonzero(labels >= 0), np.flatnonzero(labels < 0)
     y = labels[given]

@@ -267,13 +267,14 @@ def _hold_out(
     given = y >= 0
     whitened = whiten(x, x.mean(dim=0), x[torch.from_numpy(given)], y[given], shrinkage=SHRINKAGE)
     micro = micro_clusters(x, whitened, MICRO_CLUSTERS, seed=seed)
-    levels = _levels(len(sizes), len(micro.sizes), max_categories)
+    n_points = len(np.unique(micro.centers.numpy(), axis=0))  # more clusters than that would divide equal samples
+    levels = _levels(len(sizes), n_points, max_categories)
     fold_of = rng.permutation(np.arange(len(sizes)) % FOLDS)
     return hold_out_classes(x, y, micro, levels, sizes=sizes, fold_of=fold_of, shrinkage=SHRINKAGE)
 
 
 def _levels(n_known: int, n_points: int, max_categories: int | None) -> Ints:
-    """Numbers of clusters, in descending order, at most the number of points."""
+    """Numbers of clusters, in descending order, at most the number of different points."""
     least, most = max(0.6 * n_known, 2.0), min(10 * n_known + 60, n_points - 1)
     if max_categories is not None:
         most = min(most, max_categories)
