@@ -3,23 +3,35 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from newkind.clustering import Estimate, median_estimate
 
 
-def estimate(k: int, low: int, high: int, *, n_known: int = 5, way: str = "pairs", quality: float = 0.9) -> Estimate:
+def estimate(k: int, low: int, high: int, *, n_known: int = 5, way: str = "clusters", quality: float = 0.9) -> Estimate:
     return Estimate(n_categories=k, low=low, high=high, n_known=n_known, way=way, quality=quality)
 
 
-@pytest.mark.parametrize("way", ["pairs", "search", "guess"])
-@pytest.mark.parametrize("quality", [0.1, 0.9])
+@pytest.mark.parametrize("way", ["clusters", "pairs", "search", "guess"])
+@pytest.mark.parametrize("quality", [0.1, 0.4, 0.9])
 def test_the_sentence_names_the_number(way: str, quality: float) -> None:
     text = estimate(12, 9, 17, way=way, quality=quality).sentence()
     assert "12" in text
-    assert ("17" in text) == (way == "pairs")
+    assert ("17" in text) == (way != "search")
     assert "--" not in text  # the library names parameters, the command line options
+
+
+def test_the_sentence_says_how_reliable_it_is() -> None:
+    good, rough = (estimate(12, 9, 17, quality=quality).sentence() for quality in (0.6, 0.4))
+    assert len(rough) > len(good)
+    few = estimate(10, 6, 22, way="guess", quality=0.0)
+    weak = replace(few, quality=0.12, curve=((5, 0.1), (10, 0.12)))
+    assert "0.12" in weak.sentence()
+    assert "F1" not in few.sentence()
+    for guess in (few, weak):
+        assert "`n_categories`" in guess.sentence()
 
 
 def test_generous_is_the_upper_bound_or_a_quarter_more() -> None:
@@ -41,7 +53,7 @@ def test_bounds_enclose_the_median() -> None:
 
 
 def test_json_keeps_everything() -> None:
-    found = Estimate(n_categories=3, low=2, high=4, n_known=2, way="pairs", quality=0.5, curve=((2, 0.1), (3, 0.5)))
+    found = replace(estimate(3, 2, 4, n_known=2), curve=((2, 0.1), (3, 0.5)), by_clusters=3.2, by_sizes=2.9)
     again = json.loads(json.dumps(found.to_json()))
     assert Estimate(**again | {"curve": tuple(map(tuple, again["curve"]))}) == found
 

@@ -1,4 +1,4 @@
-"""The number of categories from held-out known classes, on mixtures with a known number."""
+"""The number of categories by clusters and sizes, on mixtures with a known number."""
 
 import numpy as np
 import pytest
@@ -15,18 +15,46 @@ from newkind.errors import DataError
 def test_mixtures_with_a_known_number(n_classes: int, n_known: int) -> None:
     x, labels = mixture(n_classes, n_known, spread=0.35)
     found = estimate_n_categories(x, labels, n_known=n_known)
-    assert found.way == "pairs"
+    assert found.way == "clusters"
     assert abs(found.n_categories - n_classes) <= max(2, 0.15 * n_classes)
     assert found.low <= found.n_categories <= found.high
-    assert found.low - 2 <= n_classes <= found.high + 2
+    assert found.low <= n_classes <= found.high
     assert found.quality > 0.8
     levels = [k for k, _ in found.curve]
     assert levels == sorted(set(levels))
+    assert all(0 <= f1 <= 1 for _, f1 in found.curve)
+    assert (
+        min(found.by_clusters, found.by_sizes) - 1 <= found.n_categories <= max(found.by_clusters, found.by_sizes) + 1
+    )
+
+
+def test_unequal_sizes() -> None:
+    rng = np.random.default_rng(0)
+    truth = np.repeat(np.arange(16), np.tile([12, 24, 48, 96], 4))
+    x = rng.normal(size=(16, 16))[truth] + 0.35 * rng.normal(size=(len(truth), 16))
+    labels = np.where((truth < 8) & (np.arange(len(truth)) % 2 == 0), truth, -1)
+    found = estimate_n_categories(x, labels, n_known=8)
+    assert found.low <= 16 <= found.high
+    assert found.low < found.high
+
+
+def test_everything_labelled_is_about_the_known_classes() -> None:
+    x, _ = mixture(8, 8, spread=0.3)
+    found = estimate_n_categories(x, np.repeat(np.arange(8), 24), n_known=8)
+    assert found.by_sizes == 8
+    assert 8 <= found.n_categories <= 9
+    assert found.high > 8
 
 
 def test_arrays_and_tensors_give_the_same() -> None:
     x, labels = mixture(10, 5)
     assert estimate_n_categories(x.numpy(), labels.tolist(), n_known=5) == estimate_n_categories(x, labels, n_known=5)
+
+
+def test_the_scale_hardly_matters() -> None:
+    x, labels = mixture(10, 5, spread=0.35)
+    small, large = (estimate_n_categories(factor * x, labels, n_known=5) for factor in (1e-3, 1e3))
+    assert abs(small.n_categories - large.n_categories) <= 1
 
 
 def test_with_micro_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,26 +63,120 @@ def test_with_micro_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
     assert abs(estimate_n_categories(x, labels, n_known=6).n_categories - 12) <= 2
 
 
+def test_more_samples_than_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, labels = mixture(12, 6, size=60, spread=0.3)
+    monkeypatch.setattr(module, "MAX_SAMPLES", 300)
+    found = estimate_n_categories(x, labels, n_known=6)
+    assert abs(found.n_categories - 12) <= 2
+    monkeypatch.setattr(module, "MAX_SAMPLES", 8)  # hardly any label is left
+    assert estimate_n_categories(x, labels, n_known=6).way == "guess"
+
+
+def test_known_classes_without_a_label_are_counted() -> None:
+    x, labels = mixture(12, 6, spread=0.3)
+    without = estimate_n_categories(x, labels, n_known=6)
+    found = estimate_n_categories(
+        x, np.where(labels > 2, labels + 2, labels), n_known=8
+    )  # classes 3 and 4 have no label
+    assert found.n_known == 8
+    for name in ("n_categories", "low", "high"):
+        assert getattr(found, name) == getattr(without, name) + 2
+    assert found.by_sizes == pytest.approx(without.by_sizes + 2)
+
+
 def test_the_same_seed_gives_the_same() -> None:
     x, labels = mixture(10, 5)
     assert estimate_n_categories(x, labels, n_known=5, seed=3) == estimate_n_categories(x, labels, n_known=5, seed=3)
 
 
-@pytest.mark.parametrize("labels", [[0, 0, 1, 1, -1, -1], [0, 1, 2, -1, -1, -1]])
+def test_the_order_of_samples_hardly_matters() -> None:
+    x, labels = mixture(14, 7, spread=0.4)  # class by class
+    order = np.random.default_rng(0).permutation(len(x))
+    ordered = estimate_n_categories(x, labels, n_known=7)
+    shuffled = estimate_n_categories(x[torch.from_numpy(order)], labels[order], n_known=7)
+    assert abs(ordered.n_categories - shuffled.n_categories) <= 2
+    assert ordered.by_sizes == pytest.approx(shuffled.by_sizes, rel=0.1)
+
+
+@pytest.mark.parametrize("most", [9, 6, 3])
+def test_the_bound_holds(most: int) -> None:
+    x, labels = mixture(16, 6, spread=0.35)
+    found = estimate_n_categories(x, labels, n_known=6, max_categories=most)
+    assert 6 <= found.low <= found.n_categories <= found.high <= max(most, 6)
+    assert found.curve[-1][0] <= max(most, 4)
+
+
+@pytest.mark.parametrize(
+    "labels", [[0, 0, 1, 1, -1, -1], [0, 1, 2, -1, -1, -1], [0, 0, 1, 1, 2, 3], [4, -1, -1, 4, -1, 0]]
+)
 def test_too_few_labels_give_a_guess(labels: list[int]) -> None:
-    found = estimate_n_categories(np.eye(6), labels, n_known=max(labels) + 1)
-    assert found.way == "guess"
-    assert found.n_categories == min(2 * (max(labels) + 1), 5)
+    n_known = max(labels) + 1
+    found = estimate_n_categories(np.eye(6), labels, n_known=n_known)
+    assert (found.way, found.quality, found.curve) == ("guess", 0.0, ())
+    assert found.n_categories == min(2 * n_known, 6)
+    assert (found.low, found.high) == (n_known + 1, min(4 * n_known + 2, 6))
 
 
-def test_features_without_information() -> None:
+def test_a_guess_is_never_the_known_classes_alone() -> None:
+    for n_known, n in ((1, 2), (2, 2), (5, 3), (3, 50)):
+        found = estimate_n_categories(
+            np.random.default_rng(0).normal(size=(n, 4)), [0] + [-1] * (n - 1), n_known=n_known
+        )
+        assert found.way == "guess"
+        assert n_known < found.low <= found.n_categories <= found.high
+    bounded = estimate_n_categories(np.eye(6), [0, 1, -1, -1, -1, -1], n_known=2, max_categories=3)
+    assert (bounded.low, bounded.n_categories, bounded.high) == (3, 3, 3)
+
+
+@pytest.mark.parametrize("micro", [1200, 50])
+def test_features_without_information_give_a_wide_guess(micro: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MICRO_CLUSTERS", micro)
     _, labels = mixture(8, 4)
-    constant = estimate_n_categories(torch.ones(len(labels), 5), labels, n_known=4)
     random = np.random.default_rng(0).normal(size=(len(labels), 5))
-    noise = estimate_n_categories(random, labels, n_known=4)
-    for found in (constant, noise):
-        assert 4 <= found.low <= found.n_categories <= found.high
-    assert noise.quality < 0.3
+    for features in (torch.ones(len(labels), 5), torch.zeros(len(labels), 5), random):
+        found = estimate_n_categories(features, labels, n_known=4)
+        assert found.way == "guess"
+        assert found.quality < 0.3
+        assert found.curve
+        assert (found.low, found.n_categories, found.high) == (5, 8, 18)
+
+
+def test_repeated_samples_are_not_divided() -> None:
+    x, labels = mixture(10, 5, spread=0.0)  # all samples of a class are equal
+    found = estimate_n_categories(x, labels, n_known=5)
+    assert found.way == "clusters"
+    assert found.curve[-1][0] <= 10
+    assert 9 <= found.n_categories <= 11
+
+
+def test_classes_of_one_labelled_sample() -> None:
+    x, labels = mixture(12, 6, spread=0.3)
+    for c in (4, 5):
+        labels[np.flatnonzero(labels == c)[1:]] = -1
+    found = estimate_n_categories(x, labels, n_known=6)
+    assert found.way == "clusters"
+    assert found.low <= 12 <= found.high
+
+
+@pytest.mark.parametrize(("n_classes", "n_known"), [(12, 6), (20, 5), (24, 20)])
+def test_the_share_of_known_classes(n_classes: int, n_known: int) -> None:
+    x, labels = mixture(n_classes, n_known, spread=0.35)
+    found = module._known_share(x, labels, n_known, 0)
+    assert found.share == pytest.approx(n_known / n_classes, rel=0.15)
+    assert found.sizes.sum() == pytest.approx(found.share * len(x))
+
+
+def test_the_average_is_weighted_by_inverse_variances() -> None:
+    known = module._KnownShare(sizes=np.full(10, 30.0), share=0.4, spread=0.5, gap=0.3)
+    assert known.log_n_categories() == pytest.approx(np.log(25))
+    found = module._average(np.log(30), 0.02, 0.7, known)
+    luck = (np.exp(0.25) - 1) * (1 / 10 + 1 / 20) * 0.6**2
+    by_clusters, by_sizes = 0.02 + 0.12**2, luck + (0.1 / 0.3 * 0.6) ** 2 + 0.15**2
+    mean = (np.log(30) / by_clusters + np.log(25) / by_sizes) / (1 / by_clusters + 1 / by_sizes)
+    variance = 1 / (1 / by_clusters + 1 / by_sizes) + 0.5 * luck + (0.6 * 0.3**2) ** 2
+    assert found.mean == pytest.approx(mean)
+    assert found.deviation == pytest.approx(np.sqrt(variance))
+    assert found.at(1.645) == round(np.exp(mean + 1.645 * np.sqrt(variance)))
 
 
 @pytest.mark.parametrize("estimate", [estimate_n_categories, estimate_by_search])

@@ -66,7 +66,7 @@ def test_prototypes_start_at_categories_that_plain_features_hide() -> None:
     assert accuracy(truth, best, truth < KNOWN).new > 0.95
     # Settling from the network's own answer stays there.
     p = F.one_hot(torch.from_numpy(best), K).float()
-    settled = settle_prototypes(frame, x, given, config, p=p)
+    settled = settle_prototypes(frame, x, Images(x, given, KNOWN), config, p=p)
     assert ((frame(x) @ settled.directions.T).argmax(dim=1).numpy() == best).mean() > 0.98
 
 
@@ -80,7 +80,7 @@ def test_start_and_settle_are_the_methods_own() -> None:
     torch.testing.assert_close(method.logits(x), frame(x) @ found.directions.T)
     p = (method.logits(x) / method.temperature).softmax(dim=1)
     method.settle(images)
-    settled = settle_prototypes(frame, x, given, method.config, p=p)
+    settled = settle_prototypes(frame, x, images, method.config, p=p)
     torch.testing.assert_close(method.logits(x), frame(x) @ settled.directions.T)
 
 

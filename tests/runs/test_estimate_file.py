@@ -14,7 +14,15 @@ from newkind.runs.estimate_plot import draw_estimate
 from newkind.runs.run import Run
 
 FOUND = Estimate(
-    n_categories=16, low=11, high=31, n_known=7, way="pairs", quality=0.68, curve=((5, 0.4), (16, 0.7), (90, 0.2))
+    n_categories=16,
+    low=11,
+    high=31,
+    n_known=7,
+    way="clusters",
+    quality=0.68,
+    curve=((5, 0.4), (16, 0.7), (90, 0.2)),
+    by_clusters=17.2,
+    by_sizes=14.9,
 )
 
 
@@ -26,6 +34,16 @@ def test_there_and_back(tmp_path: Path) -> None:
     assert (tmp_path / "estimate-k.svg").exists()
 
 
+def test_a_file_of_an_earlier_version_can_be_read(tmp_path: Path) -> None:
+    (tmp_path / "estimate-k.json").write_text(
+        '{"n_categories": 16, "low": 11, "high": 31, "n_known": 7, "way": "pairs", "quality": 0.68, "curve": [[5, 0.4], [16, 0.7]]}'
+    )
+    found = load_estimate(Run(tmp_path))
+    assert found is not None
+    assert (found.n_categories, found.way, found.by_clusters, found.by_sizes) == (16, "pairs", 0.0, 0.0)
+    assert "16" in found.sentence()
+
+
 @pytest.mark.parametrize("text", ["{}", '{"n_categories": 3, "curve": [[1]]}', '{"curve": 7}'])
 def test_a_damaged_file_is_an_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "estimate-k.json").write_text(text)
@@ -35,7 +53,15 @@ def test_a_damaged_file_is_an_error(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize(
     "estimate",
-    [FOUND, replace(FOUND, low=16, high=16), replace(FOUND, way="guess", curve=()), replace(FOUND, high=4000, low=1)],
+    [
+        FOUND,
+        replace(FOUND, way="pairs"),
+        replace(FOUND, low=16, high=16),
+        replace(FOUND, way="guess"),
+        replace(FOUND, way="guess", curve=()),
+        replace(FOUND, curve=((1, 0.0),)),
+        replace(FOUND, high=4000, low=1),
+    ],
 )
 def test_the_picture_is_well_formed_and_stays_inside(estimate: Estimate) -> None:
     root = ET.fromstring(draw_estimate(estimate))

@@ -1,4 +1,4 @@
-"""Clustering of features: k-means, a balanced mixture, whitening, and the number of categories."""
+"""Clustering of features: k-means, a mixture with target sizes, whitening, and the number of categories."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from newkind.clustering.estimate import Estimate, median_estimate
     from newkind.clustering.kmeans import Clusters, assign, k_means, known_first
-    from newkind.clustering.mixture import Mixture, fit_mixture, refine_mixture
+    from newkind.clustering.known_sizes import KnownSizes, estimate_known_sizes
+    from newkind.clustering.mixture import Mixture, TargetSizes, fit_mixture, refine_mixture, target_sizes
     from newkind.clustering.n_categories import estimate_n_categories
     from newkind.clustering.published_search import estimate_by_search
     from newkind.clustering.semi_supervised_kmeans import SemiSupervisedKMeans
@@ -16,17 +17,21 @@ if TYPE_CHECKING:
 __all__ = [
     "Clusters",
     "Estimate",
+    "KnownSizes",
     "Mixture",
     "SemiSupervisedKMeans",
+    "TargetSizes",
     "WardTree",
     "assign",
     "estimate_by_search",
+    "estimate_known_sizes",
     "estimate_n_categories",
     "fit_mixture",
     "k_means",
     "known_first",
     "median_estimate",
     "refine_mixture",
+    "target_sizes",
     "ward_tree",
     "within_class_whitening",
 ]
@@ -34,17 +39,21 @@ __all__ = [
 _MODULES = {
     "Clusters": "kmeans",
     "Estimate": "estimate",
+    "KnownSizes": "known_sizes",
     "Mixture": "mixture",
     "SemiSupervisedKMeans": "semi_supervised_kmeans",
+    "TargetSizes": "mixture",
     "WardTree": "ward",
     "assign": "kmeans",
     "estimate_by_search": "published_search",
+    "estimate_known_sizes": "known_sizes",
     "estimate_n_categories": "n_categories",
     "fit_mixture": "mixture",
     "k_means": "kmeans",
     "known_first": "kmeans",
     "median_estimate": "estimate",
     "refine_mixture": "mixture",
+    "target_sizes": "mixture",
     "ward_tree": "ward",
     "within_class_whitening": "whitening",
 }

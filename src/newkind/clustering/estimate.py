@@ -10,8 +10,10 @@ from typing import Any
 
 __all__ = ["Estimate", "median_estimate"]
 
-RELIABLE_QUALITY = 0.3
-"""Below this F1 of held-out classes the estimate is called a rough guess."""
+UNUSABLE_QUALITY = 0.3
+"""Below this F1 of held-out classes nothing can be estimated."""
+GOOD_QUALITY = 0.5
+"""Below this F1 of held-out classes the estimate is rough."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,18 +28,23 @@ class Estimate:
         Bounds of the 90 % interval. The published search has none: both equal the estimate.
     n_known : int
         Number of known classes, which are part of `n_categories`.
-    way : {"pairs", "search", "guess"}
-        How it was found: by pairs of held-out known classes, by the published search, or as a guess because there are too
-        few labelled classes.
+    way : {"clusters", "search", "guess", "pairs"}
+        How it was found: by clusters as large as classes and the sizes of known classes ("clusters"), by the published search
+        ("search"), or not at all, because there are too few labelled classes or the features do not separate them ("guess"). Files of
+        earlier versions also contain "pairs", pairs of samples of held-out classes.
     quality : float
-        Score at the estimate: the F1 above chance of pairs of held-out classes ("pairs"), or the accuracy on labelled
-        samples ("search"); 0 for a guess.
+        Score at the estimate: the F1 above chance of held-out classes ("clusters", "guess", "pairs"), or the accuracy on labelled
+        samples ("search"); 0 if there are too few labelled classes.
     curve : tuple of (int, float), default=()
-        Numbers of categories in ascending order, each with its score.
+        Numbers of categories in ascending order, each with its score. It is empty if there are too few labelled classes.
+    by_clusters : float, default=0.0
+        Estimate by clusters alone; 0 if there is none.
+    by_sizes : float, default=0.0
+        Estimate by the sizes of known classes alone; 0 if there is none.
 
     Examples
     --------
-    >>> Estimate(n_categories=40, low=35, high=46, n_known=20, way="pairs", quality=0.93).sentence()
+    >>> Estimate(n_categories=40, low=35, high=46, n_known=20, way="clusters", quality=0.93).sentence()
     'About 40 categories (20 known), 90 % interval 35 to 46. Held-out check: F1 0.93.'
     """
 
@@ -48,6 +55,8 @@ class Estimate:
     way: str
     quality: float
     curve: tuple[tuple[int, float], ...] = ()
+    by_clusters: float = 0.0
+    by_sizes: float = 0.0
 
     def sentence(self) -> str:
         """Describe the estimate, how it was found, and how reliable it is.
@@ -58,18 +67,32 @@ class Estimate:
             One to three sentences.
         """
         if self.way == "guess":
-            return (
-                "There are too few labelled images to estimate the number of categories (3 classes with at least 2 images "
-                f"each are needed). Using {self.n_categories}; set `n_categories` if you know the number."
-            )
+            return f"{self._why_guessed()} {self._prior()} Set `n_categories` if you know the number."
         noun = "category" if self.n_categories == 1 else "categories"
         found = f"About {self.n_categories} {noun} ({self.n_known} known)"
         if self.way == "search":
             return f"{found}, by the published search. Accuracy on labelled samples: {100 * self.quality:.1f} %."
         text = f"{found}, 90 % interval {self.low} to {self.high}. Held-out check: F1 {self.quality:.2f}."
-        if self.quality < RELIABLE_QUALITY:
-            text += " The features hardly separate the known classes, so this is a rough guess."
+        if self.quality < GOOD_QUALITY:
+            text += " The features separate the known classes only in part, so this is a rough estimate."
         return text
+
+    def _why_guessed(self) -> str:
+        if self.curve:
+            return (
+                f"The features do not separate the known classes (F1 {self.quality:.2f}), so the number of categories cannot be "
+                "estimated."
+            )
+        return (
+            "There are too few labelled images to estimate the number of categories (3 classes with at least 2 images each are "
+            "needed)."
+        )
+
+    def _prior(self) -> str:
+        using = f"Using {self.n_categories}"
+        if self.n_categories == 2 * self.n_known:
+            using += ", twice the known classes"
+        return f"{using}; anything from {self.low} to {self.high} is plausible."
 
     def generous(self) -> int:
         """Return a number of prototypes for methods that leave unused what they do not need.
@@ -107,7 +130,7 @@ def median_estimate(estimates: Sequence[Estimate]) -> Estimate:
 
     Examples
     --------
-    >>> fields = {"n_known": 5, "way": "pairs", "quality": 0.8}
+    >>> fields = {"n_known": 5, "way": "clusters", "quality": 0.8}
     >>> several = [Estimate(n_categories=k, low=k - 2, high=k + 2, **fields) for k in (12, 9, 10)]
     >>> found = median_estimate(several)
     >>> found.n_categories, found.low, found.high

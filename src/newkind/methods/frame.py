@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from newkind.clustering.mixture import Mixture, fit_mixture, refine_mixture
+from newkind.clustering.known_sizes import estimate_known_sizes
+from newkind.clustering.mixture import Mixture, TargetSizes, fit_mixture, refine_mixture, target_sizes
 from newkind.clustering.whitening import within_class_whitening
 from newkind.methods.method import AllImages, MethodConfig
 from newkind.setting import setting
@@ -32,8 +33,9 @@ class FrameConfig(MethodConfig):
         Number of random views per image whose features are averaged with the evaluation view.
     mixture_temperature : float, default=0.05
         Temperature of the memberships.
-    mixture_balance : float, default=4.0
-        How strongly categories are kept at one size; 0 for not at all.
+    mixture_balance : float or None, default=None
+        How strongly new categories are kept at one size; 0 for not at all, None for as strongly as the sizes of the known
+        classes suggest.
     mixture_restarts : int, default=5
         Number of restarts of the mixture, each from another k-means.
     mixture_steps : int, default=60
@@ -43,7 +45,7 @@ class FrameConfig(MethodConfig):
     frame_shrinkage: float = setting(0.3, above=0, at_most=1)
     frame_views: int = setting(4, at_least=0)
     mixture_temperature: float = setting(0.05, above=0)
-    mixture_balance: float = setting(4.0, at_least=0)
+    mixture_balance: float | None = setting(None, at_least=0)
     mixture_restarts: int = setting(5, at_least=1)
     mixture_steps: int = setting(60, at_least=0)
 
@@ -101,23 +103,24 @@ def find_prototypes(
     frame: Frame, features: Tensor, images: AllImages, config: FrameConfig, n_categories: int
 ) -> Mixture:
     """Fit the frame, and a mixture of `n_categories` in it, to features (n, d) and the labels of all images."""
+    sizes = _sizes(features, images, config, n_categories)
     z = frame.fit(features, images.labels, shrinkage=config.frame_shrinkage)
     return fit_mixture(
         z,
-        n_categories,
         labels=images.labels.to(z.device),
-        n_known=images.n_known,
+        sizes=sizes,
         temperature=config.mixture_temperature,
-        balance=config.mixture_balance,
         n_iter=config.mixture_steps,
         n_init=config.mixture_restarts,
         seed=images.seed,
     )
 
 
-def settle_prototypes(frame: Frame, features: Tensor, labels: Tensor, config: FrameConfig, *, p: Tensor) -> Mixture:
+def settle_prototypes(frame: Frame, features: Tensor, images: AllImages, config: FrameConfig, *, p: Tensor) -> Mixture:
     """Fit the frame again, and the mixture from the memberships p (n, K) that the network predicts."""
-    labels, known = labels.to(p.device), (labels >= 0).to(p.device)
+    sizes = _sizes(features, images, config, p.shape[1])
+    labels = images.labels.to(p.device)
+    known = labels >= 0
     p = p.clone()
     p[known] = F.one_hot(labels[known], p.shape[1]).to(p)
     z = frame.fit(features, labels, shrinkage=config.frame_shrinkage)
@@ -125,7 +128,21 @@ def settle_prototypes(frame: Frame, features: Tensor, labels: Tensor, config: Fr
         z,
         p.T @ z,
         labels=labels,
+        sizes=sizes,
         temperature=config.mixture_temperature,
-        balance=config.mixture_balance,
         n_iter=config.mixture_steps,
     )
+
+
+def _sizes(features: Tensor, images: AllImages, config: FrameConfig, n_categories: int) -> TargetSizes:
+    """Target sizes of all categories, estimated from features (n, d) and labels."""
+    labels = images.labels.cpu().numpy()
+    known = estimate_known_sizes(
+        features.cpu(),
+        labels,
+        n_known=images.n_known,
+        n_categories=n_categories,
+        shrinkage=config.frame_shrinkage,
+        seed=images.seed,
+    )
+    return target_sizes(known, n_categories, int((labels < 0).sum()), balance=config.mixture_balance)

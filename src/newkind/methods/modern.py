@@ -109,5 +109,5 @@ class Modern(Method):
         features = images.features(self.config.n_random_views)
         if distributed.main_process():
             p = (self.logits(features.to(self.frame.weight.device)) / self.temperature).softmax(dim=-1)
-            found = settle_prototypes(self.frame, features, images.labels, self.config, p=p)
+            found = settle_prototypes(self.frame, features, images, self.config, p=p)
             self.classifier.prototypes.copy_(found.directions)

@@ -10,7 +10,12 @@ __all__ = ["draw_estimate"]
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 360, 56, 48, 44, 16
 TICKS = (2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
-SCORES = {"search": "Accuracy on labelled samples", "pairs": "F1 of pairs of held-out classes"}
+SCORES = {
+    "clusters": "F1 of held-out classes",
+    "guess": "F1 of held-out classes",
+    "pairs": "F1 of pairs of held-out classes",
+    "search": "Accuracy on labelled samples",
+}
 
 
 def draw_estimate(estimate: Estimate) -> str:
@@ -39,7 +44,9 @@ def draw_estimate(estimate: Estimate) -> str:
 
     line = " ".join(f"{x(k)},{y(score)}" for k, score in points)
     low, high, best = x(estimate.low), x(estimate.high), x(estimate.n_categories)
-    interval = f", 90 % interval {estimate.low} to {estimate.high}" if estimate.low < estimate.high else ""
+    score = f"{SCORES.get(estimate.way, 'Score')}: " if estimate.curve else ""
+    guess, kind = ("guess of ", "plausible") if estimate.way == "guess" else ("", "90 % interval")
+    interval = f", {kind} {estimate.low} to {estimate.high}" if estimate.low < estimate.high else ""
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="13">',
@@ -52,7 +59,7 @@ def draw_estimate(estimate: Estimate) -> str:
             *(_text(x(k), HEIGHT - BOTTOM + 18, str(k), "middle") for k in TICKS if first <= k <= last),
             *(_text(LEFT - 8, y(s * top_score) + 4, f"{s * top_score:.2f}", "end") for s in (0, 0.5, 1)),
             _text((LEFT + WIDTH) / 2, HEIGHT - 10, "Number of categories K", "middle"),
-            _text(LEFT, 20, f"{SCORES.get(estimate.way, '')}: {estimate.n_categories} categories{interval}", "start"),
+            _text(LEFT, 20, f"{score}{guess}{estimate.n_categories} categories{interval}", "start"),
             "</svg>\n",
         ]
     )
