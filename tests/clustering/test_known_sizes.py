@@ -36,7 +36,9 @@ def test_small_known_classes_among_large_new_ones_are_not_given_their_equal_shar
     found = estimate_known_sizes(x, labels, n_known=4, n_categories=8)
     true = ((truth < 4) & (labels < 0)).sum()
     equal_share = 4 / 8 * len(x) - (labels >= 0).sum()
-    assert true < found.unlabelled.sum() < (true + equal_share) / 2  # between the count and the prior, nearer to the count
+    assert (
+        true < found.unlabelled.sum() < (true + equal_share) / 2
+    )  # between the count and the prior, nearer to the count
 
 
 def test_order_of_the_samples_hardly_matters_and_seeds_are_reproducible() -> None:

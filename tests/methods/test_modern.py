@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from small_training import Images, trainer_for
 from torch.nn import functional as F
 
 from newkind.config import NCategories, TrainingConfig, default_recipe
@@ -20,6 +19,7 @@ from newkind.pipeline.choose_n_categories import n_prototypes
 from newkind.pipeline.configure import configure
 from newkind.pipeline.discover import discover
 from newkind.training.network import Network
+from small_training import Images, trainer_for
 
 DIM, K, KNOWN = 12, 6, 3
 

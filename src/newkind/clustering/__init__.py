@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from newkind.clustering.estimate import Estimate, median_estimate
+    from newkind.clustering.estimate import Estimate
     from newkind.clustering.kmeans import Clusters, assign, k_means, known_first
     from newkind.clustering.known_sizes import KnownSizes, estimate_known_sizes
     from newkind.clustering.mixture import Mixture, TargetSizes, fit_mixture, refine_mixture, target_sizes
@@ -29,7 +29,6 @@ __all__ = [
     "fit_mixture",
     "k_means",
     "known_first",
-    "median_estimate",
     "refine_mixture",
     "target_sizes",
     "ward_tree",
@@ -51,7 +50,6 @@ _MODULES = {
     "fit_mixture": "mixture",
     "k_means": "kmeans",
     "known_first": "kmeans",
-    "median_estimate": "estimate",
     "refine_mixture": "mixture",
     "target_sizes": "mixture",
     "ward_tree": "ward",

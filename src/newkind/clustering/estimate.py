@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from math import ceil
-from statistics import median
 from typing import Any
 
-__all__ = ["Estimate", "median_estimate"]
+__all__ = ["Estimate"]
 
 UNUSABLE_QUALITY = 0.3
 """Below this F1 of held-out classes nothing can be estimated."""
@@ -100,9 +98,10 @@ class Estimate:
         Returns
         -------
         int
-            The upper bound, but at least 1.25 times the estimate.
+            The upper bound, but at least 1.25 times the estimate; for a guess, whose interval is very wide, 1.25 times.
         """
-        return max(self.high, ceil(1.25 * self.n_categories))
+        spare = ceil(1.25 * self.n_categories)
+        return spare if self.way == "guess" else max(self.high, spare)
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as a dictionary.
@@ -113,29 +112,3 @@ class Estimate:
             Field names and values.
         """
         return asdict(self)
-
-
-def median_estimate(estimates: Sequence[Estimate]) -> Estimate:
-    """Return the median of several estimates of the same images, such as one per view.
-
-    Parameters
-    ----------
-    estimates : sequence of Estimate
-        At least one estimate.
-
-    Returns
-    -------
-    Estimate
-        The estimate in the middle (the lower one of two), with the medians of all lower and all upper bounds.
-
-    Examples
-    --------
-    >>> fields = {"n_known": 5, "way": "clusters", "quality": 0.8}
-    >>> several = [Estimate(n_categories=k, low=k - 2, high=k + 2, **fields) for k in (12, 9, 10)]
-    >>> found = median_estimate(several)
-    >>> found.n_categories, found.low, found.high
-    (10, 8, 12)
-    """
-    middle = sorted(estimates, key=lambda estimate: estimate.n_categories)[(len(estimates) - 1) // 2]
-    low, high = (int(median(getattr(estimate, name) for estimate in estimates)) for name in ("low", "high"))
-    return replace(middle, low=min(low, middle.n_categories), high=max(high, middle.n_categories))

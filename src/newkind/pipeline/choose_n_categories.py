@@ -7,9 +7,10 @@ import logging
 import torch
 
 from newkind import distributed
-from newkind.clustering.estimate import Estimate, median_estimate
+from newkind.clustering.estimate import Estimate
 from newkind.clustering.n_categories import estimate_n_categories
 from newkind.config import DiscoverConfig, NCategories
+from newkind.errors import RunError
 from newkind.methods.registry import find_method
 from newkind.runs.estimate_file import load_estimate, save_estimate
 from newkind.runs.run import Run
@@ -23,8 +24,8 @@ logger = logging.getLogger(__name__)
 def choose_n_categories(run: Run, config: DiscoverConfig, images: ImageFeatures) -> int:
     """Number of prototypes of a run.
 
-    An estimate is the median over the evaluation view and the random views that the method uses. It is saved in the run
-    folder, and a resumed run uses the saved one.
+    An estimate is made from the mean of the evaluation view and the random views that the method uses. It is saved in the
+    run folder, and a resumed run uses the saved one.
 
     Parameters
     ----------
@@ -44,16 +45,15 @@ def choose_n_categories(run: Run, config: DiscoverConfig, images: ImageFeatures)
     if asked.rule == "fixed" and asked.number is not None:
         return asked.number
     is_saved = distributed.broadcast(torch.tensor(int(distributed.main_process() and run.estimate_file.exists())))
-    views = [] if is_saved else images.each_view(config.method.n_random_views)
+    features = None if is_saved else images.features(config.method.n_random_views)
     chosen = torch.zeros(1, dtype=torch.int64)
     if distributed.main_process():
         estimate = load_estimate(run)
-        if estimate is None:
-            labels = images.labels.numpy()
-            estimate = median_estimate(
-                [estimate_n_categories(view, labels, n_known=images.n_known, seed=images.seed) for view in views]
-            )
+        if estimate is None and features is not None:
+            estimate = estimate_n_categories(features, images.labels.numpy(), n_known=images.n_known, seed=images.seed)
             save_estimate(run, estimate)
+        if estimate is None:
+            raise RunError(f"{run.estimate_file} was removed while the run was resumed.", code="missing-file")
         logger.info(estimate.sentence())
         chosen.fill_(n_prototypes(estimate, asked, spare=find_method(config.method_name).method.spare_prototypes))
     return int(distributed.broadcast(chosen))

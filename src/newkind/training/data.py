@@ -78,10 +78,6 @@ class ImageFeatures:
             return self._evaluation
         return (self._evaluation + self._random(n_random_views, self.seed)) / (1 + n_random_views)
 
-    def each_view(self, n_random_views: int) -> list[Tensor]:
-        """Features (n, d) of the evaluation view and of each of several random views."""
-        return [self.features(), *(self._random(1, self.seed + view) for view in range(n_random_views))]
-
     def _random(self, n_views: int, seed: int) -> Tensor:
         data = self._data
         return random_view_features(
