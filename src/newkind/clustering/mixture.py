@@ -106,7 +106,7 @@ def target_sizes(
     --------
     >>> known = KnownSizes(np.array([10.0, 20.0]), np.array([10.0, 20.0]), 0.5, 0.5, 0.1)
     >>> found = target_sizes(known, 4, 90)
-    >>> found.target.tolist(), found.balance.round(decimals=1).tolist()
+    >>> found.target.tolist(), [round(strength, 1) for strength in found.balance.tolist()]
     ([20.0, 40.0, 30.0, 30.0], [8.0, 8.0, 0.8, 0.8])
     """
     n_known = len(known.unlabelled)
