@@ -28,6 +28,7 @@ from newkind.report.write import try_report
 from newkind.runs.assignments import Assignment, Category, read_assignments, read_categories
 from newkind.runs.model_io import LoadedModel, load_model
 from newkind.runs.run import Run
+from newkind.training.display import TrainingDisplay
 
 __all__ = ["Discovery", "discover", "estimate_n_categories", "load", "predict", "report_outcome", "tune"]
 
@@ -161,7 +162,9 @@ def discover(
         online=online,
     )
     with show_messages(verbose):
-        outcome = run_discovery(collection, Path(out), config, overwrite=overwrite)
+        with TrainingDisplay(config.training.epochs) as display:
+            on_epoch = display.show if verbose else None
+            outcome = run_discovery(collection, Path(out), config, overwrite=overwrite, on_epoch=on_epoch)
         if outcome is None:
             raise RunError(f"{out} was not run.")
         if report:

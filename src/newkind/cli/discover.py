@@ -65,10 +65,10 @@ def discover(
 ) -> None:
     """Discover the categories of partly labelled images. The same command resumes an interrupted run."""
     from newkind import distributed
-    from newkind.cli.training_display import TrainingDisplay
     from newkind.data import open_data
     from newkind.pipeline.configure import configure, read_settings
     from newkind.pipeline.discover import discover as run_discovery
+    from newkind.training.display import TrainingDisplay
 
     distributed.init_from_environment()
     if not distributed.main_process():
