@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 from scipy.optimize import minimize_scalar
-from small_training import Images
 from torch.nn import functional as F
 
 from error_codes import raises
@@ -14,6 +13,7 @@ from newkind.methods.centres import Centres, ClusteringConfig, fit_temperature
 from newkind.methods.gcd import GCD, GCDConfig
 from newkind.methods.kmeans import KMeans
 from newkind.methods.method import Batch
+from small_training import Images
 
 
 def blobs(seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

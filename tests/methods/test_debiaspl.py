@@ -6,12 +6,12 @@ from math import log
 import numpy as np
 import pytest
 import torch
-from small_training import DIM, K, batch_of, features_of, small_method, softmax
 
 from newkind.errors import ConfigError
 from newkind.methods.debiaspl import DebiasPL, DebiasPLConfig
 from newkind.methods.gcd import GCD, GCDConfig
 from newkind.training.network import Network
+from small_training import DIM, K, batch_of, features_of, small_method, softmax
 
 LABELS = [0, -1, 2, -1, -1, 0]
 FREE = [1, 3, 4]

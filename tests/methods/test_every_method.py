@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from small_training import DIM, K, batch_of, blobs, features_of, small_method, state, train_small
 
 from newkind import distributed
 from newkind.evaluation import accuracy
 from newkind.methods.method import Batch, Method
 from newkind.methods.registry import METHODS, build_method
 from newkind.training.network import Network
+from small_training import DIM, K, batch_of, blobs, features_of, small_method, state, train_small
 
 NAMES = ["simgcd", "rankstats", "uno", "orca", "debiaspl"]
 ALL_NEW, ALL_KNOWN, MIXED, LONELY = [-1] * 6, [0, 1, 1, 2, 2, 0], [0, -1, 2, -1, -1, 0], [1, -1, -1, -1, -1, -1]

@@ -6,12 +6,12 @@ from math import log
 import numpy as np
 import pytest
 import torch
-from small_training import batch_of, blobs, features_of, small_method, softmax, train_small
 
 from newkind.errors import ConfigError
 from newkind.losses import random_partners
 from newkind.methods.orca import ORCAConfig
 from newkind.training.network import Network
+from small_training import batch_of, blobs, features_of, small_method, softmax, train_small
 
 LABELS = [0, -1, 2, -1, -1, 0]
 

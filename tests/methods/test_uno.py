@@ -5,11 +5,11 @@ from itertools import permutations
 import numpy as np
 import pytest
 import torch
-from small_training import K, batch_of, features_of, small_method, softmax
 
 from newkind.errors import ConfigError
 from newkind.losses import self_label_loss
 from newkind.methods.uno import UNO, UNOConfig
+from small_training import K, batch_of, features_of, small_method, softmax
 
 LABELS = [0, -1, 2, -1, -1, 0]
 FREE = [1, 3, 4]

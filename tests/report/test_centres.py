@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from newkind.report.centres import category_centres, typicality
 
 
