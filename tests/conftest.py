@@ -14,6 +14,11 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 MakeImage = Callable[..., Path]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that start processes come first: what is short fills the gaps at the end of a parallel run."""
+    items.sort(key=lambda item: "cli" not in item.path.parts)
+
+
 @pytest.fixture
 def make_image() -> MakeImage:
     """Writes a picture whose content depends on `seed`; the suffix decides the format."""

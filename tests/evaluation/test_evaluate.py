@@ -11,7 +11,18 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 import newkind.evaluation
 from error_codes import raises
 from newkind.errors import DataError
-from newkind.evaluation import Accuracy, Distribution, ErrorKinds, accuracy, by_name, class_table, evaluate, match
+from newkind.evaluation import (
+    Accuracy,
+    Distribution,
+    ErrorKinds,
+    accuracy,
+    by_name,
+    calibration_error,
+    class_table,
+    evaluate,
+    match,
+    novelty_auroc,
+)
 
 
 def labelling(seed, n=300):
@@ -52,6 +63,8 @@ def test_to_dict_by_hand():
         "n_active_clusters": 2,
         "accuracy": {"all": 1, "old": 1, "new": None, "all_balanced": 1, "old_balanced": 1, "new_balanced": None},
         "by_name": None,
+        "novelty_auroc": None,
+        "calibration_error": None,
         "errors": {"true_old": 0, "false_new": 0, "false_old": 0, "true_new": 0},
         "distribution": {"true_old": [0.5, 0.5], "true_new": [], "predicted_old": [0.5, 0.5], "predicted_new": []},
         "classes": [
@@ -94,6 +107,22 @@ def test_accuracy_by_name_in_json():
     strings = evaluate(["owl", "wren"], ["owl", "new-01"], [True, False], known_names=["owl"])
     assert strings.by_name is not None
     assert strings.by_name.all == 1
+
+
+@pytest.mark.parametrize("kind", ["int64", "str", "object"])
+def test_novelty_and_calibration(kind):
+    rng = np.random.default_rng(0)
+    y_true = rng.integers(0, 6, 300)
+    y_pred = np.where(rng.random(300) < 0.7, y_true, rng.integers(0, 6, 300))
+    is_old, novelty, confidence = y_true < 3, rng.random(300), rng.random(300)
+    names = {} if kind == "int64" else {"known_names": ["0", "1", "2"]}
+    labels = [y.astype(str if kind == "object" else kind).astype(kind) for y in (y_true, y_pred)]
+    found = evaluate(*labels, is_old, novelty=novelty, confidence=confidence, **names)
+    # Every class is paired with the category of its own label here, so correctness is equality.
+    assert found.by_name.all == pytest.approx((y_true == y_pred).mean())
+    assert found.calibration_error == pytest.approx(calibration_error(confidence, y_true == y_pred))
+    assert found.novelty_auroc == pytest.approx(novelty_auroc(is_old, novelty))
+    assert evaluate([0, 0], [0, 0], [True, True], novelty=[0.1, 0.2]).novelty_auroc is None  # no new class
 
 
 def test_every_sample_is_its_own_cluster():

@@ -39,7 +39,8 @@ def evaluate(
         shown = "  ".join(f"{name.title()} {percent(getattr(scores, name))}" for name in ("all", "old", "new"))
         print_line(f"{title:<10}{shown}", style="bold")
     print_line("Accuracy: one matching of all categories to all classes. By name: a known class counts only as itself.")
-    print_line(f"NMI {result.nmi:.3f}  ARI {result.ari:.3f}")
+    calibration = "" if result.calibration_error is None else f"  calibration error {result.calibration_error:.3f}"
+    print_line(f"NMI {result.nmi:.3f}  ARI {result.ari:.3f}{calibration}")
     e = result.errors
     print_line(
         f"Errors, % of all: old as another old {100 * e.true_old:.1f}, old as new {100 * e.false_new:.1f}, "

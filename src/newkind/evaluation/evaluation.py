@@ -7,13 +7,16 @@ from dataclasses import asdict, dataclass
 from math import isnan
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from newkind.evaluation.accuracy import Accuracy, ari, nmi
 from newkind.evaluation.by_name import match_by_name
+from newkind.evaluation.calibration import calibration_error
 from newkind.evaluation.distribution import ClassRow, Distribution, class_table
 from newkind.evaluation.error_kinds import ErrorKinds
 from newkind.evaluation.matching import Matching, match
+from newkind.evaluation.novelty import novelty_auroc
 
 __all__ = ["Evaluation", "evaluate"]
 
@@ -30,6 +33,10 @@ class Evaluation:
         Accuracy under the best matching of all clusters and classes.
     by_name : Accuracy or None
         Accuracy where known classes count only under their own name; None if classes and clusters are not of one kind.
+    novelty_auroc : float or None
+        Area under the ROC curve of the novelty; None if no novelty was given, or all samples are Old or all New.
+    calibration_error : float or None
+        Expected calibration error of the confidence against correctness by name; None if no confidence was given.
     errors : ErrorKinds
         Kinds of errors under the best matching.
     nmi, ari : float
@@ -45,6 +52,8 @@ class Evaluation:
     n_samples: int
     accuracy: Accuracy
     by_name: Accuracy | None
+    novelty_auroc: float | None
+    calibration_error: float | None
     errors: ErrorKinds
     nmi: float
     ari: float
@@ -67,6 +76,8 @@ class Evaluation:
             "n_active_clusters": distribution.n_active_clusters,
             "accuracy": _without_nan(self.accuracy),
             "by_name": None if self.by_name is None else _without_nan(self.by_name),
+            "novelty_auroc": self.novelty_auroc,
+            "calibration_error": self.calibration_error,
             "errors": asdict(self.errors),
             "nmi": self.nmi,
             "ari": self.ari,
@@ -83,6 +94,8 @@ def evaluate(
     *,
     n_known: int | None = None,
     known_names: Sequence[str] | None = None,
+    novelty: ArrayLike | None = None,
+    confidence: ArrayLike | None = None,
 ) -> Evaluation:
     """Compute all scores of predictions on all unlabelled samples.
 
@@ -100,6 +113,10 @@ def evaluate(
         Number of known classes for the accuracy by name, if labels are integers; see `by_name`.
     known_names : sequence of str, optional
         Names of the known classes for the accuracy by name, if labels are strings; see `by_name`.
+    novelty : array-like of float, shape (n_samples,), optional
+        Novelty of each sample, for its AUROC.
+    confidence : array-like of float, shape (n_samples,), optional
+        Probability of each predicted category, for the calibration error.
 
     Returns
     -------
@@ -125,10 +142,15 @@ def evaluate(
     true, pred = matching.samples()
     comparable = (matching.classes.dtype.kind == "U") == (matching.clusters.dtype.kind == "U")
     named = match_by_name(matching, n_known=n_known, known_names=known_names) if comparable else None
+    old = np.asarray(is_old, dtype=bool)
+    both = novelty is not None and old.any() and not old.all()
+    sure = confidence is not None and named is not None
     return Evaluation(
         n_samples=len(true),
         accuracy=Accuracy.of(matching),
         by_name=None if named is None else Accuracy.of(named),
+        novelty_auroc=novelty_auroc(old, novelty) if both else None,  # type: ignore[arg-type]
+        calibration_error=calibration_error(confidence, named.is_correct(y_true, y_pred)) if sure else None,  # type: ignore[arg-type, union-attr]
         errors=ErrorKinds.of(matching),
         nmi=nmi(true, pred),
         ari=ari(true, pred),

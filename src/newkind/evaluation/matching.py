@@ -87,6 +87,23 @@ class Matching:
         repeats = self.counts[rows, columns]
         return np.repeat(rows, repeats), np.repeat(columns, repeats)
 
+    def is_correct(self, y_true: ArrayLike, y_pred: ArrayLike) -> NDArray[np.bool_]:
+        """Whether each sample is in the cluster that its class is paired with.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like of shape (n_samples,)
+            Classes and clusters that the matching was made from.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples,)
+        """
+        rows = np.searchsorted(self.classes, np.asarray(y_true).astype(self.classes.dtype))
+        columns = np.searchsorted(self.clusters, np.asarray(y_pred).astype(self.clusters.dtype))
+        found: NDArray[np.bool_] = self.cluster_of_class[rows] == columns
+        return found
+
 
 def match(y_true: ArrayLike, y_pred: ArrayLike, is_old: ArrayLike) -> Matching:
     """Pair clusters with classes, one to one, so that as many samples as possible are correct.

@@ -185,7 +185,7 @@ class _Monitor:
             row["active_prototypes"] = len(np.unique(predictions.best[data.is_unlabelled]))
             scored = scored_predictions(self.collection, data, predictions)
             if scored is not None:
-                scores = accuracy(*scored)
+                scores = accuracy(scored.truth, scored.best, scored.is_old)
                 row |= {f"accuracy/{k}": _plain(getattr(scores, k)) for k in ("all", "old", "new")}
         if distributed.main_process():
             self.run.append_metrics(row)

@@ -63,5 +63,6 @@ def evaluate_run(run: Run, truth_file: Path) -> RunScores:
         np.array([line.category for line in scored]),
         np.array([name in known for name in true]),
         known_names=sorted(known),
+        confidence=[line.confidence for line in scored],
     )
     return RunScores(found, len(lines) - len(scored))

@@ -78,6 +78,8 @@ class Scored(NamedTuple):
     truth: NDArray[np.integer]
     best: NDArray[np.int64]
     is_old: NDArray[np.bool_]
+    novelty: NDArray[np.float32]
+    confidence: NDArray[np.float32]
 
 
 def scored_predictions(collection: Collection, data: TrainingData, predictions: Predictions) -> Scored | None:
@@ -87,7 +89,15 @@ def scored_predictions(collection: Collection, data: TrainingData, predictions: 
     truth = collection.truth.labels[data.images]
     scored = data.is_unlabelled & (truth >= 0)
     is_old = collection.truth.is_old[data.images]
-    return Scored(truth[scored], predictions.best[scored], is_old[scored]) if scored.any() else None
+    if not scored.any():
+        return None
+    return Scored(
+        truth[scored],
+        predictions.best[scored],
+        is_old[scored],
+        predictions.novelty[scored],
+        predictions.best_probability[scored],
+    )
 
 
 def write_results(
@@ -103,7 +113,15 @@ def write_results(
     scored = scored_predictions(collection, data, predictions)
     evaluation = None
     if scored is not None and collection.truth is not None:
-        evaluation = evaluate(*scored, class_names=collection.truth.class_names, n_known=len(known))
+        evaluation = evaluate(
+            scored.truth,
+            scored.best,
+            scored.is_old,
+            collection.truth.class_names,
+            n_known=len(known),
+            novelty=scored.novelty,
+            confidence=scored.confidence,
+        )
     features = found.features.numpy()
     if distributed.main_process():
         run.update_config(n_categories=run.config()["n_categories"] | {"used": n_categories})
