@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -233,3 +235,20 @@ def test_more_processes_than_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     with raises(NewkindError, "too-few-gpus") as caught:
         distributed.init_from_environment()
     assert caught.value.facts == {"local_rank": 2, "n_gpus": 2}
+
+
+def test_sigterm_after_the_death_of_another_process_still_says_why() -> None:
+    """The launcher sends SIGTERM while the error is on its way to the terminal."""
+    program = """
+import os, signal
+from newkind import distributed
+distributed.world_size = lambda: 2
+try:
+    with distributed.clear_message():
+        raise RuntimeError("[gloo] Connection closed by peer")
+except distributed.NewkindError:
+    os.kill(os.getpid(), signal.SIGTERM)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 2
+    assert "[process-died]" in done.stderr

@@ -41,7 +41,7 @@ __all__ = [
 PATIENCE = timedelta(days=7)
 """Time that processes wait for the one that builds the token cache. A process that dies is noticed at once, because its
 connection is closed."""
-DEATH = ("Connection closed", "Connection reset", "connection", "NCCL", "Socket", "Timed out", "timeout")
+DEATH = ("Connection closed", "Connection reset", "connection", "NCCL", "Socket", "Broken pipe", "Timed out", "timeout")
 """Words in errors of the process group that mean that another process has ended."""
 
 
@@ -52,13 +52,14 @@ def clear_message() -> Iterator[None]:
     Raises
     ------
     NewkindError
-        With code `process-died`, instead of an error about a closed connection. SIGTERM from the launcher prints the same
-        message and exits with code 2.
+        With code `process-died`, instead of an error about a closed connection. SIGTERM from the launcher, which may come
+        at any moment until this process has ended, prints the same message and exits with code 2.
     """
 
     def ended(*_: object) -> None:
         # Exit at once, in any state: files are written atomically.
-        os.write(2, f"Error: {_peer_died()}\n".encode())
+        error = _peer_died()
+        os.write(2, f"Error: {error} [{error.code}]\n".encode())
         os._exit(2)
 
     before = signal.signal(signal.SIGTERM, ended) if world_size() > 1 else None
@@ -67,6 +68,7 @@ def clear_message() -> Iterator[None]:
     except RuntimeError as error:
         if world_size() == 1 or not any(word in str(error) for word in DEATH):
             raise
+        before = None  # The launcher ends this process soon, perhaps before the error is printed.
         raise _peer_died() from None
     finally:
         if before is not None:
