@@ -89,3 +89,37 @@ def test_python_options_and_messages(tmp_path: Path, capsys, caplog) -> None:
     assert any(record.name.startswith("newkind.") for record in caplog.records)
     with raises(ConfigError, "unknown-option"):
         newkind.discover(_blobs(tmp_path), tmp_path / "run", epoch=1)
+
+
+def _clear_blobs(folder: Path, *, truth: bool) -> Path:
+    """Twelve well separated blobs of 30, six of them known."""
+    rng = np.random.default_rng(0)
+    kind = np.repeat(np.arange(12), 30)
+    features = 4 * rng.normal(size=(12, 24))[kind] + 0.3 * rng.normal(size=(360, 24))
+    more = {"truth": kind} if truth else {}
+    np.savez(
+        folder / "blobs.npz", features=features, labels=np.where((kind < 6) & (np.arange(360) % 2), kind, -1), **more
+    )
+    return folder / "blobs.npz"
+
+
+@pytest.mark.parametrize(("asked", "warned"), [(12, False), (60, True)])
+def test_a_given_number_is_obeyed_and_compared_with_the_estimate(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, asked: int, warned: bool
+) -> None:
+    newkind.discover(
+        _clear_blobs(tmp_path, truth=False), tmp_path / "run", n_categories=asked, epochs=1, device="cpu", report=False
+    )
+    content = json.loads((tmp_path / "run" / "categories.json").read_text())
+    assert len(content["categories"]) == asked
+    assert content["n_new"]["low"] <= content["n_new"]["estimate"] <= content["n_new"]["high"]
+    assert content["n_new"]["low"] <= 6 <= content["n_new"]["high"]
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [str(asked) in text for text in warnings] == [True] * warned
+
+
+def test_the_number_of_the_truth_is_not_estimated(tmp_path: Path) -> None:
+    newkind.discover(_clear_blobs(tmp_path, truth=True), tmp_path / "run", epochs=1, device="cpu", report=False)
+    content = json.loads((tmp_path / "run" / "categories.json").read_text())
+    assert content["n_new"] == {"found": 6}
+    assert not (tmp_path / "run" / "estimate-k.json").exists()

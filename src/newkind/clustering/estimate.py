@@ -92,6 +92,21 @@ class Estimate:
             using += ", twice the known classes"
         return f"{using}; anything from {self.low} to {self.high} is plausible."
 
+    def disagrees(self, n_categories: int) -> bool:
+        """Whether a number of categories is outside of the interval.
+
+        Parameters
+        ----------
+        n_categories : int
+            Number of categories, known and new together.
+
+        Returns
+        -------
+        bool
+            Always False for a guess and for the published search, which have no interval to rely on.
+        """
+        return self.way not in ("guess", "search") and not self.low <= n_categories <= self.high
+
     def generous(self) -> int:
         """Return a number of prototypes for methods that leave unused what they do not need.
 

@@ -25,8 +25,21 @@ from newkind.runs.run import Run
 __all__ = ["Cell", "CellResult", "make_cell", "run_cell"]
 
 FORMAT = 2
-KEPT_SCORES = ("accuracy", "errors", "nmi", "ari", "n_samples", "n_classes", "n_active_clusters")
+KEPT_SCORES = (
+    "accuracy",
+    "by_name",
+    "novelty_auroc",
+    "calibration_error",
+    "errors",
+    "nmi",
+    "ari",
+    "n_samples",
+    "n_classes",
+    "n_active_clusters",
+)
 """Parts of scores.json that result.json repeats, for tables."""
+BY_NAME = "by_name_"
+"""How names of scores by name start, as in by_name_all."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -173,17 +186,22 @@ class CellResult:
         Parameters
         ----------
         name : str
-            A part of the accuracy (all, old, new, all_balanced, ...), an error kind, nmi, ari, n_active_clusters or
-            n_categories.
+            A part of the accuracy (all, old, new, all_balanced, ...), the same by name (by_name_all, ...), an error kind,
+            novelty_auroc, calibration_error, nmi, ari, n_active_clusters or n_categories.
 
         Returns
         -------
         float or None
-            None if the score does not exist, such as `new` for data without new classes.
+            None if the score does not exist, such as `new` for data without new classes, or if the version that made the
+            run did not compute it.
         """
+        if name.startswith(BY_NAME):
+            return (self.content.get("by_name") or {}).get(name.removeprefix(BY_NAME))
         for place in (self.content["accuracy"], self.content["errors"], self.content):
             if name in place:
                 return None if place[name] is None else float(place[name])
+        if name in KEPT_SCORES:
+            return None
         raise KeyError(name)
 
     def scores(self) -> dict[str, Any]:

@@ -25,7 +25,8 @@ def choose_n_categories(run: Run, config: DiscoverConfig, images: ImageFeatures)
     """Number of prototypes of a run.
 
     An estimate is made from the mean of the evaluation view and the random views that the method uses. It is saved in the
-    run folder, and a resumed run uses the saved one.
+    run folder, and a resumed run uses the saved one. A number that the user gives is used as it is, but the estimate is made
+    nevertheless, and a number outside of its interval is warned about. A number from the truth needs no estimate.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ def choose_n_categories(run: Run, config: DiscoverConfig, images: ImageFeatures)
         The same number in every process.
     """
     asked = config.n_categories
-    if asked.rule == "fixed" and asked.number is not None:
+    if asked.from_truth and asked.number is not None:
         return asked.number
     is_saved = distributed.broadcast(torch.tensor(int(distributed.main_process() and run.estimate_file.exists())))
     features = None if is_saved else images.features(config.method.n_random_views)
@@ -54,6 +55,14 @@ def choose_n_categories(run: Run, config: DiscoverConfig, images: ImageFeatures)
             save_estimate(run, estimate)
         if estimate is None:
             raise RunError(f"{run.estimate_file} was removed while the run was resumed.", code="missing-file")
+        if asked.rule == "fixed" and asked.number is not None:
+            if estimate.disagrees(asked.number):
+                logger.warning(
+                    f"Using {asked.number} categories as asked, although the estimate is {estimate.n_categories}, 90 % "
+                    f"interval {estimate.low} to {estimate.high}."
+                )
+            chosen.fill_(asked.number)
+            return int(distributed.broadcast(chosen))
         logger.info(estimate.sentence())
         chosen.fill_(n_prototypes(estimate, asked, spare=find_method(config.method_name).method.spare_prototypes))
     return int(distributed.broadcast(chosen))

@@ -17,7 +17,7 @@ from newkind.backbone.sources import announce_cache
 from newkind.config import DiscoverConfig, to_json
 from newkind.data import Collection
 from newkind.data.items import FileImages
-from newkind.evaluation import Accuracy, accuracy
+from newkind.evaluation import Accuracy, accuracy, by_name
 from newkind.pipeline.announce import announce_data, announce_training
 from newkind.pipeline.choose_n_categories import choose_n_categories
 from newkind.pipeline.results import Outcome, scored_predictions, write_results
@@ -186,7 +186,9 @@ class _Monitor:
             scored = scored_predictions(self.collection, data, predictions)
             if scored is not None:
                 scores = accuracy(scored.truth, scored.best, scored.is_old)
-                row |= {f"accuracy/{k}": _plain(getattr(scores, k)) for k in ("all", "old", "new")}
+                named = by_name(scored.truth, scored.best, scored.is_old, n_known=data.n_known)
+                for kind, found in {"accuracy": scores, "by_name": named}.items():
+                    row |= {f"{kind}/{k}": _plain(getattr(found, k)) for k in ("all", "old", "new")}
         if distributed.main_process():
             self.run.append_metrics(row)
             if self.on_epoch is not None:

@@ -21,6 +21,7 @@ from newkind.runs.assignments import (
     category_rows,
     name_categories,
 )
+from newkind.runs.estimate_file import load_estimate
 from newkind.runs.model_io import save_model
 from newkind.runs.run import Run
 from newkind.training.data import TrainingData
@@ -125,7 +126,7 @@ def write_results(
     features = found.features.numpy()
     if distributed.main_process():
         run.update_config(n_categories=run.config()["n_categories"] | {"used": n_categories})
-        run.write_json(run.categories_file, category_rows(categories))
+        run.write_json(run.categories_file, category_rows(categories, load_estimate(run)))
         save_model(run, trainer.network, config, dim=setup.dim, n_known=len(known), backbone=setup.backbone)
         if evaluation is not None:
             run.write_json(run.scores_file, evaluation.to_dict())

@@ -72,7 +72,7 @@ class RunContents:
     scores : dict or None
         Contents of scores.json; None without true classes.
     estimate : dict or None
-        Contents of estimate-k.json; None if the number of categories was given.
+        Contents of estimate-k.json; None if the number of categories is that of the truth.
     seconds : dict of str to float, default={}
         Duration of each stage of the run, if known.
     """

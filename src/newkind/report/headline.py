@@ -44,6 +44,8 @@ class Headline:
         How accuracy is measured.
     new_categories : tuple of Category
         New categories that contain images, sorted by decreasing size.
+    new_interval : tuple of (int, int), or None
+        90 % interval of the estimated number of new categories; None without an estimate.
     """
 
     n_images: int
@@ -61,6 +63,7 @@ class Headline:
     by_name: dict[str, float] | None
     protocol: str
     new_categories: tuple[Category, ...]
+    new_interval: tuple[int, int] | None = None
 
     @property
     def n_new(self) -> int:
@@ -94,7 +97,17 @@ def headline_of(contents: RunContents) -> Headline:
         by_name=_read_accuracy(scores.get("by_name")),
         protocol=_protocol(contents),
         new_categories=tuple(sorted(new, key=lambda c: (-c.n_images, c.name))),
+        new_interval=_read_interval(contents.estimate or {}),
     )
+
+
+def _read_interval(estimate: dict[str, Any]) -> tuple[int, int] | None:
+    """Interval of the number of new categories; None for the published search, which has none, and for damaged files."""
+    numbers = [estimate.get(name) for name in ("low", "high", "n_known")]
+    if estimate.get("way") == "search" or not all(isinstance(value, int) for value in numbers):
+        return None
+    low, high, n_known = numbers
+    return max(low - n_known, 0), max(high - n_known, 0)
 
 
 def _read_accuracy(found: Any) -> dict[str, float] | None:

@@ -26,7 +26,8 @@ TITLES = {
     "learning_rate": "Learning rate",
     ACTIVE: "Categories in use",
 }
-ACCURACY = {"accuracy/all": ("All", "all"), "accuracy/old": ("Old", "known"), "accuracy/new": ("New", "new")}
+ACCURACIES = {"Accuracy": "accuracy", "Accuracy by name": "by_name"}
+PARTS = {"all": ("All", "all"), "old": ("Old", "known"), "new": ("New", "new")}
 FOLDERS = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[\\/](?:.*[\\/])?(?=[^\\/])", re.DOTALL)  # the folders of a path
 
 
@@ -45,8 +46,11 @@ def metric_panels(metrics: list[dict[str, Any]]) -> list[Panel]:
         for key, value in row.items():
             if key not in ("epoch", "seconds"):
                 series.setdefault(key, []).append((row.get("epoch"), value))
-    accuracy = [Series(name, series.pop(key), kind) for key, (name, kind) in ACCURACY.items() if key in series]
-    panels = [line_panel("Accuracy", accuracy, Axes(percent=True))]
+    panels = []
+    for title, group in ACCURACIES.items():
+        keys = {f"{group}/{part}": shown for part, shown in PARTS.items()}
+        lines = [Series(name, series.pop(key), kind) for key, (name, kind) in keys.items() if key in series]
+        panels.append(line_panel(title, lines, Axes(percent=True)))
     order = sorted(series, key=lambda key: (key == "learning_rate", key != ACTIVE, key != "loss/total"))
     panels += [line_panel(_title(key), [Series(key, series[key])], Axes(whole=key == ACTIVE)) for key in order]
     # A number that was measured only once is no curve; it is shown elsewhere.

@@ -51,7 +51,7 @@ def summary_table(headline: Headline) -> Table:
     table.add_column(overflow="fold")
     table.add_row("Images", f"{h.n_images:,}", f"{h.n_labelled:,} labelled, {h.n_unlabelled:,} unlabelled")
     table.add_row("Known categories", f"{h.n_known:,}", _images(h.n_in_known))
-    table.add_row("New categories", f"{h.n_new:,}", _images(h.n_in_new))
+    table.add_row("New categories", f"{h.n_new:,}", _new_text(h))
     _add_new_categories(table, h)
     table.add_row("Mean confidence", _percent(h.confidence), _confidence_text(h))
     if h.n_ambiguous:
@@ -79,6 +79,14 @@ def _add_new_categories(table: Table, headline: Headline) -> None:
     if rest:
         more = sum(category.n_images for category in rest)
         table.add_row(Text(f"  {len(rest):,} more", style="not bold dim"), Text(f"{more:,}", style="dim"), "")
+
+
+def _new_text(h: Headline) -> str:
+    """Images in new categories, and the interval of their number."""
+    if h.new_interval is None:
+        return _images(h.n_in_new)
+    low, high = h.new_interval
+    return f"{_images(h.n_in_new)}; estimated number {low:,} to {high:,} (90 % interval)"
 
 
 def _confidence_text(h: Headline) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from newkind.clustering.estimate import Estimate
 from newkind.errors import RunError
 from newkind.runs.run import Run
 from newkind.training.inference import Predictions
@@ -233,6 +234,12 @@ def read_categories(run: Run) -> list[Category]:
         ) from None
 
 
-def category_rows(categories: Sequence[Category]) -> dict[str, Any]:
-    """Content of categories.json."""
-    return {"categories": [asdict(category) for category in categories]}
+def category_rows(categories: Sequence[Category], estimate: Estimate | None = None) -> dict[str, Any]:
+    """Content of categories.json: the number of new categories in use, with its estimate and interval, and all categories."""
+    found: dict[str, Any] = {"found": sum(c.status == "new" and c.n_images > 0 for c in categories)}
+    if estimate is not None:
+        found |= {
+            name: max(value - estimate.n_known, 0)
+            for name, value in {"estimate": estimate.n_categories, "low": estimate.low, "high": estimate.high}.items()
+        }
+    return {"n_new": found, "categories": [asdict(category) for category in categories]}

@@ -19,12 +19,16 @@ def pretend_cell(cell: Cell, plan: StudyPlan, seed: int) -> None:
     asked = cell.config.n_categories
     k = asked.number if asked.rule == "fixed" and asked.number else len(names)
     guess = np.where(rng.random(len(truth)) < 0.6, truth, rng.integers(0, k, len(truth)))
-    scores = evaluate(truth, guess, all_truth.is_old[free], names).to_dict()
+    n_known, sure = cell.collection.catalog.n_known_classes, rng.random((2, len(truth)))
+    scores = evaluate(
+        truth, guess, all_truth.is_old[free], names, n_known=n_known, novelty=sure[0], confidence=sure[1]
+    ).to_dict()
     folder = plan.schedule.folder / cell.name
     folder.mkdir(parents=True)
     (folder / "scores.json").write_text(json.dumps(scores))
     rows = [
-        {"epoch": e, "seconds": 1.0} | {f"accuracy/{part}": float(rng.random()) for part in ("all", "old", "new")}
+        {"epoch": e, "seconds": 1.0}
+        | {f"{kind}/{part}": float(rng.random()) for kind in ("accuracy", "by_name") for part in ("all", "old", "new")}
         for e in range(1, 6)
     ]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from torch.nn import functional as F
 
 from newkind.clustering.kmeans import k_means
-from newkind.evaluation import accuracy
-from newkind.experiments.cells import Cell, CellResult
+from newkind.evaluation import accuracy, by_name
+from newkind.experiments.cells import BY_NAME, Cell, CellResult
 from newkind.experiments.paper.dataset import BenchData
 from newkind.experiments.paper.features import Trained, trained_features
 from newkind.experiments.paper.published import time_of
-from newkind.experiments.paper.results import Finished
+from newkind.experiments.paper.results import ACCURACIES, Finished
 from newkind.experiments.spread import spread_of
 from newkind.methods.gcd import GCDConfig
 
@@ -101,8 +101,10 @@ def _scores(data: BenchData, images: Labels, predicted: Labels) -> dict[str, Any
     """Accuracy of predicted categories (n,) of unlabelled images (n,)."""
     truth = data.truth.labels[images]
     known = truth >= 0
-    scores = accuracy(truth[known], predicted[known], data.truth.is_old[images][known])
-    return {name: None if np.isnan(getattr(scores, name)) else getattr(scores, name) for name in ("all", "old", "new")}
+    answer = truth[known], predicted[known], data.truth.is_old[images][known]
+    kinds = {"": accuracy(*answer), BY_NAME: by_name(*answer, n_known=data.n_known)}
+    found = {start + part: getattr(scores, part) for start, scores in kinds.items() for part in ("all", "old", "new")}
+    return {name: None if np.isnan(value) else value for name, value in found.items()}
 
 
 def inference_rows(found: Finished) -> list[dict[str, Any]]:
@@ -120,7 +122,7 @@ def inference_rows(found: Finished) -> list[dict[str, Any]]:
             "device": kept[0]["device"],
             "seconds": seconds[name],
             "ratio": f"{seconds[name] / max(seconds['prototypes'], 1e-9):,.0f} x",
-            **{part: spread_of((content[name][part] for content in kept), times=100) for part in ("all", "old", "new")},
+            **{part: spread_of((content[name].get(part) for content in kept), times=100) for part in ACCURACIES},
             "published_time": time_of(found.data.benchmark, way.method),
             "seeds": len(kept),
         }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from newkind.experiments.cells import Cell, CellResult
+from newkind.experiments.cells import BY_NAME, Cell, CellResult
 from newkind.experiments.paper.dataset import BenchData
 from newkind.experiments.paper.published import statistics_of
 from newkind.experiments.paper.rows import Row
@@ -17,7 +17,12 @@ __all__ = ["ERRORS", "Finished"]
 
 ERRORS = {"true_old": "True Old", "false_new": "False New", "false_old": "False Old", "true_new": "True New"}
 """Kinds of errors and their column titles."""
-PERCENT = ("all", "old", "new", "all_balanced", "old_balanced", "new_balanced", "nmi", "ari", *ERRORS)
+ACCURACIES = ("all", "old", "new", "by_name_all", "by_name_old", "by_name_new")
+PERCENT = (
+    *ACCURACIES,
+    *("all_balanced", "old_balanced", "new_balanced", "novelty_auroc", "calibration_error", "nmi", "ari"),
+    *ERRORS,
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -109,10 +114,16 @@ def epoch_rows(found: Finished) -> list[dict[str, Any]]:
     return [
         _head(found)
         | {"epoch": epoch}
-        | {name: spread_of((m[f"accuracy/{name}"] for m in rows), times=100) for name in ("all", "old", "new")}
+        | {name: spread_of((m.get(metric_name(name)) for m in rows), times=100) for name in ACCURACIES}
         | {"seeds": len(rows)}
         for epoch, rows in sorted(by_epoch.items())
     ]
+
+
+def metric_name(score: str) -> str:
+    """Key of an accuracy in metrics.jsonl: accuracy/all or by_name/all."""
+    part = score.removeprefix(BY_NAME)
+    return f"accuracy/{part}" if part == score else f"by_name/{part}"
 
 
 def _head(found: Finished) -> dict[str, Any]:

@@ -23,7 +23,16 @@ from newkind.experiments.paper.study import Study, columns
 __all__ = ["STUDIES"]
 
 METHOD = columns(label="Method")
-SCORES = columns("spread", all="All", old="Old", new="New")
+SCORES = columns(
+    "spread",
+    all="All",
+    old="Old",
+    new="New",
+    by_name_all="All by name",
+    by_name_old="Old by name",
+    by_name_new="New by name",
+)
+TRUST = columns("spread", novelty_auroc="Novelty AUROC", calibration_error="Calibration error")
 ERROR_COLUMNS = columns("spread", **ERRORS)
 RULE = columns(rule="Number of categories")
 K = columns("count", k="K")
@@ -52,7 +61,7 @@ _STUDIES = [
         name="methods",
         title="All methods under one protocol",
         rows=lambda ask: method_rows(ask.data, ask.methods),
-        columns=METHOD + SCORES + PUBLISHED + TAIL,
+        columns=METHOD + SCORES + TRUST + PUBLISHED + TAIL,
         methods=PAPER_ORDER,
         notes=(TIME_NOTE,),
     ),
@@ -60,7 +69,7 @@ _STUDIES = [
         name="ablation",
         title="Steps from GCD to SimGCD",
         rows=lambda ask: ablation_rows(ask.data, ask.protocol.recipe),
-        columns=columns(label="Step", step="Change") + SCORES + PUBLISHED + TAIL,
+        columns=columns(label="Step", step="Change") + SCORES + TRUST + PUBLISHED + TAIL,
         notes=(TIME_NOTE,),
     ),
     Study(
@@ -69,6 +78,7 @@ _STUDIES = [
         rows=lambda ask: pilot_rows(ask.data),
         columns=columns(label="Supervision", classifier_on="Classifier on", training="Training")
         + SCORES
+        + TRUST
         + PUBLISHED
         + TAIL,
         notes=("Oracle rows learn from the truth of every image: an upper bound, not a method.", TIME_NOTE),
@@ -77,7 +87,7 @@ _STUDIES = [
         name="epsilon",
         title="SimGCD by weight of the entropy term",
         rows=lambda ask: epsilon_rows(ask.data, ask.protocol.epsilons or EPSILONS),
-        columns=columns(label="Epsilon") + SCORES + ERROR_COLUMNS + ACTIVE + PUBLISHED + TAIL,
+        columns=columns(label="Epsilon") + SCORES + TRUST + ERROR_COLUMNS + ACTIVE + PUBLISHED + TAIL,
         takes_epsilons=True,
         tabulate=distance_rows,
         notes=("Errors are shares of all unlabelled images.", ACTIVE_NOTE, TIME_NOTE),
@@ -86,7 +96,7 @@ _STUDIES = [
         name="k",
         title="Fewer and more categories than the true number",
         rows=lambda ask: k_rows(ask.data, ask.methods, ask.protocol.epsilons),
-        columns=METHOD + columns(factor="Times the true number") + K + SCORES + ACTIVE + PUBLISHED + TAIL,
+        columns=METHOD + columns(factor="Times the true number") + K + SCORES + TRUST + ACTIVE + PUBLISHED + TAIL,
         k_rule="a multiple of the true number, at least the number of known classes",
         methods=("simgcd",),
         takes_epsilons=True,
@@ -96,7 +106,7 @@ _STUDIES = [
         name="unknown-k",
         title="Known, estimated, doubled and automatic number of categories",
         rows=lambda ask: unknown_k_rows(ask.data, ask.methods, ask.estimate),
-        columns=METHOD + RULE + K + SCORES + ACTIVE + PUBLISHED + TAIL,
+        columns=METHOD + RULE + K + SCORES + TRUST + ACTIVE + PUBLISHED + TAIL,
         k_rule="known (the true number), estimated (once, from the frozen features), twice the true number, or auto "
         "(estimated in every run as discover does, with merging of spare categories)",
         methods=("gcd", "simgcd"),
@@ -107,7 +117,7 @@ _STUDIES = [
         name="recipes",
         title="SimGCD as published and modern, with known and unknown numbers of categories",
         rows=lambda ask: recipe_rows(ask.data, ask.protocol.recipe),
-        columns=METHOD + RULE + K + SCORES + ACTIVE + TAIL,
+        columns=METHOD + RULE + K + SCORES + TRUST + ACTIVE + TAIL,
         k_rule="known (the true number), auto (estimated), or twice the true number (for SimGCD modern as an upper bound)",
         notes=(ACTIVE_NOTE, TIME_NOTE),
     ),
@@ -115,7 +125,7 @@ _STUDIES = [
         name="errors",
         title="Four kinds of errors",
         rows=lambda ask: method_rows(ask.data, ask.methods),
-        columns=METHOD + columns("spread", all="All") + ERROR_COLUMNS + TAIL,
+        columns=METHOD + SCORES + ERROR_COLUMNS + TAIL,
         methods=PREDICTING,
         notes=(
             "Shares of all unlabelled images. The second word is the prediction: False Old is a new class predicted as a "
@@ -127,7 +137,7 @@ _STUDIES = [
         name="distribution",
         title="Sizes of predicted and true categories",
         rows=lambda ask: distribution_rows(ask.data, ask.methods),
-        columns=METHOD + SCORES + ACTIVE + columns("spread", distance="Distance") + TAIL,
+        columns=METHOD + SCORES + TRUST + ACTIVE + columns("spread", distance="Distance") + TAIL,
         methods=PREDICTING,
         tabulate=distance_rows,
         notes=(
@@ -150,7 +160,7 @@ _STUDIES = [
         name="logit-adjust",
         title="Comparison with methods that adjust logits against imbalance",
         rows=lambda ask: logit_adjust_rows(ask.data, ask.methods),
-        columns=METHOD + columns(adjusts="Logit adjustment") + SCORES + PUBLISHED + TAIL,
+        columns=METHOD + columns(adjusts="Logit adjustment") + SCORES + TRUST + PUBLISHED + TAIL,
         methods=("orca", "debiaspl", "uno", "gcd", "simgcd"),
         notes=(TIME_NOTE,),
     ),
