@@ -23,6 +23,7 @@ LAYERS = [
     "paths",
     "progress",
     "distributed",
+    "device",
     "data",
     "backbone",
     "losses",

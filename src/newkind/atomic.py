@@ -11,10 +11,31 @@ from typing import Any
 
 from newkind.errors import NewkindError, RunError
 
-__all__ = ["PARTIAL", "replacing", "to_bytes", "write_bytes", "write_json", "write_text"]
+__all__ = ["PARTIAL", "replacing", "to_bytes", "write_bytes", "write_errors", "write_json", "write_text"]
 
 PARTIAL = ".partial"
 """Suffix of a file that is being written."""
+CHECK_DISK = "Free some disk space or check the permissions, then repeat the command."
+
+
+@contextmanager
+def write_errors(path: Path, *, error: type[NewkindError] = RunError, fix: str = CHECK_DISK) -> Iterator[None]:
+    """Raise `error` with the code `cannot-write` instead of an OSError.
+
+    Parameters
+    ----------
+    path : Path
+        File or folder that is written.
+    error : type of NewkindError, default=RunError
+        Class of the error.
+    fix : str, optional
+        What to do next. Default: free some disk space or check the permissions.
+    """
+    try:
+        yield
+    except OSError as problem:
+        reason = problem.strerror or problem
+        raise error(f"{path} could not be written ({reason}).", fix=fix, code="cannot-write", path=path) from None
 
 
 @contextmanager
@@ -30,18 +51,12 @@ def replacing(path: Path, *, error: type[NewkindError] = RunError) -> Iterator[P
     """
     partial = path.with_name(path.name + PARTIAL)
     try:
-        yield partial
-        with open(partial, "rb") as file:
-            os.fsync(file.fileno())
-        partial.replace(path)
-        _sync_folder(path.parent)
-    except OSError as problem:
-        raise error(
-            f"{path} could not be written ({problem.strerror or problem}).",
-            fix="Free some disk space or check the permissions, then repeat the command.",
-            code="cannot-write",
-            file=path,
-        ) from None
+        with write_errors(path, error=error):
+            yield partial
+            with open(partial, "rb") as file:
+                os.fsync(file.fileno())
+            partial.replace(path)
+            _sync_folder(path.parent)
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)

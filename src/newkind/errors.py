@@ -80,7 +80,7 @@ class BrokenImage(DataError):
 
 
 class BackboneError(NewkindError):
-    """A backbone or device that cannot be used, with the reason."""
+    """A backbone that cannot be used, with the reason."""
 
     default_code = "backbone"
 

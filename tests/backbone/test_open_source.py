@@ -9,10 +9,10 @@ import torch
 from error_codes import raises
 from newkind import distributed
 from newkind.backbone import sources
-from newkind.backbone.loader import choose_device
 from newkind.backbone.sources import OnlineTokens, ReadyFeatures, TokenCache, announce_cache, open_source
 from newkind.data import from_arrays, from_features
-from newkind.errors import BackboneError, DataError
+from newkind.device import choose_device
+from newkind.errors import ConfigError, DataError
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +112,7 @@ def test_the_first_process_of_a_machine_builds(collection, config, backbone, mon
 
 
 def test_devices() -> None:
-    with raises(BackboneError, "unknown-device") as caught:
+    with raises(ConfigError, "unknown-device") as caught:
         choose_device("quantum")
     assert caught.value.facts["device"] == "quantum"
     assert choose_device("auto").type in ("cpu", "cuda", "mps")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from error_codes import raises
 from newkind.cli import app
-from newkind.errors import BackboneError, CacheError, DataError, NewkindError, WeightsError
+from newkind.errors import BackboneError, CacheError, ConfigError, DataError, NewkindError, WeightsError
 
 SMALL = ["--backbone", "vit_tiny_patch16_224", "--random-weights", "--image-size", "32", "--views", "2"]
 Newkind = Callable[..., subprocess.CompletedProcess[str]]
@@ -53,7 +53,7 @@ def test_build_list_prune(newkind: Newkind, pile: Path, tmp_path: Path) -> None:
     [
         (["cache", "PILE", "--backbone", "resnet18", "--random-weights"], BackboneError, "unsupported-backbone"),
         (["cache", "PILE", *SMALL, "--image-size", "100"], BackboneError, "image-size"),
-        (["cache", "PILE", *SMALL, "--device", "quantum"], BackboneError, "unknown-device"),
+        (["cache", "PILE", *SMALL, "--device", "quantum"], ConfigError, "unknown-device"),
         (["cache", "PILE", *SMALL[:-1], "1"], CacheError, "out-of-range"),
         (["cache", "PILE", "--weights", "none.pth"], WeightsError, "weights-missing"),
         (["cache", "prune"], CacheError, "nothing-named"),

@@ -305,7 +305,7 @@ NAN = np.full((20, 3), np.nan)
         ({"init": NAN[:2]}, DataError, "init-unusable"),
         ({"x": NAN}, DataError, "features-not-finite"),
         ({"x": np.zeros(20)}, DataError, "features-shape"),
-        ({"device": "abacus"}, ConfigError, "device-unusable"),
+        ({"device": "abacus"}, ConfigError, "unknown-device"),
     ],
 )
 def test_bad_input(settings: dict, kind: type[NewkindError], code: str) -> None:

@@ -119,5 +119,5 @@ def test_bad_input() -> None:
         SemiSupervisedKMeans(10).fit(x, truth + 0.5)
     with raises(ConfigError, "unknown-init"):
         SemiSupervisedKMeans(3, init="random").fit(x)
-    with raises(ConfigError, "device-unusable"):
+    with raises(ConfigError, "unknown-device"):
         SemiSupervisedKMeans(3, device="abacus").fit(x)

@@ -153,5 +153,5 @@ def test_a_killed_process_loses_no_finished_cell(blobs: Path, tmp_path: Path) ->
 
 def test_a_folder_that_cannot_be_created(blobs: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with raises(RunError, "cannot-create"):
+    with raises(RunError, "cannot-write"):
         Schedule(make_cells(blobs), tmp_path / "file" / "runs").run()

@@ -12,6 +12,7 @@ from filelock import FileLock, Timeout
 from PIL import Image
 from torch import Tensor
 
+from newkind.atomic import write_errors
 from newkind.backbone.allocator import keep_large_blocks
 from newkind.backbone.cache_plan import GROUP, CacheKey, CachePlan, about, images_of
 from newkind.backbone.decoded_views import views_or_skipped
@@ -71,17 +72,11 @@ def build_cache(
         # Another process may have written since the plan was made.
         todo = [i for i in plan.todo if store.slot_of(plan.digests[i]) is None]
         advance(len(plan.todo) - len(todo))
-        try:
+        resume = "Free some disk space and run the same command again. Finished images are kept."
+        with write_errors(plan.folder, error=CacheError, fix=resume):
             for group in _groups(images, plan, todo, broken, advance):
                 views = torch.cat([views for _, views in group])  # (G * (V + 1), 3, S, S)
                 store.append([plan.digests[i] for i, _ in group], trunk(views.to(device)))
-        except OSError as error:
-            raise CacheError(
-                f"The tokens could not be written to {plan.folder} ({error.strerror}). Finished images are kept.",
-                fix="Free some disk space and run the same command again.",
-                code="cannot-write",
-                folder=plan.folder,
-            ) from None
     slots = np.array([-1 if (s := store.slot_of(digest)) is None else s for digest in plan.digests], dtype=np.int64)
     skipped = tuple(
         broken.get(i, Skipped(images.names[i], "a copy of a broken image")) for i in np.flatnonzero(slots < 0).tolist()

@@ -9,9 +9,9 @@ import torch
 from newkind.backbone.vit import Trunk, TunedBlocks, split
 from newkind.backbone.weights import load_vit
 from newkind.config import BackboneConfig
-from newkind.errors import BackboneError
+from newkind.device import choose_device
 
-__all__ = ["Backbone", "choose_device", "load_backbone"]
+__all__ = ["Backbone", "load_backbone"]
 
 
 @dataclass(frozen=True)
@@ -37,39 +37,6 @@ class Backbone:
     sha256: str
     source: str
     device: torch.device
-
-
-def choose_device(name: str) -> torch.device:
-    """Device by name.
-
-    Parameters
-    ----------
-    name : str
-        Name of a torch device, or "auto" for the first accelerator that works, otherwise the CPU.
-
-    Returns
-    -------
-    torch.device
-
-    Raises
-    ------
-    BackboneError
-        With code `unknown-device` if the device cannot be used.
-    """
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0]
-        raise BackboneError(
-            f"The device '{name}' cannot be used ({reason}).",
-            fix="Set `device` to cpu or auto.",
-            code="unknown-device",
-            device=name,
-        ) from None
-    return device
 
 
 def load_backbone(config: BackboneConfig) -> Backbone:

@@ -19,6 +19,7 @@ from torch import Tensor
 from newkind.clustering.lloyd import Sums, inertia, lloyd, nearest, sums_of
 from newkind.clustering.rows import Rows, centred_rows
 from newkind.clustering.seeding import plus_plus
+from newkind.device import choose_device
 from newkind.errors import ConfigError, DataError
 
 __all__ = ["Clusters", "assign", "k_means", "known_first"]
@@ -218,16 +219,7 @@ def _device(x: Array, device: torch.device | str | None) -> torch.device:
     """The device to compute on, checked."""
     if device is None:
         device = x.device if isinstance(x, Tensor) else "cpu"
-    try:
-        chosen = torch.zeros(1, device=device).device
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0]
-        raise ConfigError(
-            f"`device` '{device}' cannot be used ({reason}).",
-            fix="Use 'cpu'.",
-            code="device-unusable",
-            device=str(device),
-        ) from None
+    chosen = choose_device(device)
     return torch.device("cpu") if chosen.type == "mps" else chosen  # MPS has no float64
 
 

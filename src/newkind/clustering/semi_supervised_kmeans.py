@@ -133,7 +133,7 @@ class SemiSupervisedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
             greedy={"greedy": True, "k-means++": False}.get(self.init) if named else None,
             init=None if named else np.asarray(self.init),
             seed=_seed(self.random_state),
-            device=self._device(),
+            device=self.device,
         )
         clusters = found.labels.cpu().numpy()
         self.classes_ = _classes(given, clusters, self.n_clusters, y)
@@ -175,7 +175,7 @@ class SemiSupervisedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
             One of `classes_` per sample.
         """
         check_is_fitted(self)
-        best, _ = assign(self._features(X, reset=False), self.cluster_centers_, device=self._device())
+        best, _ = assign(self._features(X, reset=False), self.cluster_centers_, device=self.device)
         chosen: NDArray[Any] = self.classes_[best.cpu().numpy()]
         return chosen
 
@@ -217,11 +217,6 @@ class SemiSupervisedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
             self, X, reset=reset, dtype=[np.float64, np.float32, np.float16], ensure_all_finite=look_for_nan
         )
         return features
-
-    def _device(self) -> str:
-        if self.device != "auto":
-            return self.device
-        return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def _seed(random_state: int | np.random.RandomState | None) -> int:

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from statistics import fmean
 
+from newkind.atomic import write_errors
 from newkind.errors import CacheError, DataError, NewkindError, RunError
 from newkind.experiments.cells import Cell, CellResult, read_result, run_cell
 from newkind.pipeline.discover import OnEpoch
@@ -90,9 +91,10 @@ class Schedule:
         Raises
         ------
         RunError
-            With code `cannot-create` if the folder cannot be created.
+            With code `cannot-write` if the folder cannot be created.
         """
-        self._create_folder()
+        with write_errors(self.folder, fix="Use another `out`."):
+            self.folder.mkdir(parents=True, exist_ok=True)
         self.failures.clear()
         results = self.results()
         finished = list(results.values())
@@ -113,17 +115,6 @@ class Schedule:
             logger.info(f"{head}: {_scores(result)} ({duration(result.seconds)}{left})")
             if after_cell is not None:
                 after_cell()
-
-    def _create_folder(self) -> None:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunError(
-                f"{self.folder} cannot be created ({error.strerror}).",
-                fix="Use another `out`.",
-                code="cannot-create",
-                folder=self.folder,
-            ) from None
 
     def _remaining(self, todo: list[Cell], finished: list[CellResult]) -> float | None:
         """Seconds of the cells to run, from those of finished cells of the same method, or of all."""

@@ -27,7 +27,7 @@ from newkind.runs.run import Run
 from newkind.training.checkpoint import load_checkpoint
 from newkind.training.data import ImageFeatures, TrainingData
 from newkind.training.network import Encoder
-from newkind.training.trainer import EpochReport, Trainer
+from newkind.training.trainer import EpochReport, ReadOut, Trainer
 
 __all__ = ["OnEpoch", "Outcome", "discover"]
 
@@ -87,27 +87,10 @@ def discover(
     fingerprint = _fingerprint(collection, config, setup, data)
     with _opened(out, fingerprint, overwrite=overwrite, resume=resume) as run:
         _write_start(run, collection, config, setup, fingerprint)
-        images = ImageFeatures(
-            Encoder(setup.tuned_copy()).to(setup.device), data, device=setup.device, seed=config.training.seed
-        )
-        n_categories = choose_n_categories(run, config, images)
-        if distributed.main_process():
-            run.update_config(n_categories=run.config()["n_categories"] | {"prototypes": n_categories})
-        trainer = Trainer(
-            new_network(config, setup, n_categories),
-            data,
-            config.training,
-            device=setup.device,
-            checkpoint=run.checkpoint_file,
-            fingerprint=fingerprint,
-        )
+        trainer = _new_trainer(run, config, setup, data, fingerprint)
         trainer.train(_Monitor(run, collection, trainer, on_epoch))
         training_done = time.perf_counter()
-        found = trainer.read_out(final=True)
-        if config.n_categories.rule != "fixed" and trainer.network.method.spare_prototypes:
-            merging, found = trainer.merge(found)
-            logger.info(merging.sentence())
-        outcome = write_results(run, collection, config, setup, trainer, found)
+        outcome = write_results(run, collection, config, setup, trainer, _final_read_out(trainer, config))
     stages = {"tokens": tokens_done - started, "training": training_done - tokens_done}
     return replace(outcome, seconds=stages | {"assigning": time.perf_counter() - training_done})
 
@@ -165,6 +148,32 @@ def _write_start(run: Run, collection: Collection, config: DiscoverConfig, setup
     )
     run.write_environment(device=str(setup.device), processes=distributed.world_size(), **weights)
     run.cut_metrics(finished)
+
+
+def _new_trainer(run: Run, config: DiscoverConfig, setup: Setup, data: TrainingData, fingerprint: str) -> Trainer:
+    """Choose the number of categories and build a trainer of a new network with that many prototypes."""
+    encoder = Encoder(setup.tuned_copy()).to(setup.device)
+    images = ImageFeatures(encoder, data, device=setup.device, seed=config.training.seed)
+    n_categories = choose_n_categories(run, config, images)
+    if distributed.main_process():
+        run.update_config(n_categories=run.config()["n_categories"] | {"prototypes": n_categories})
+    return Trainer(
+        new_network(config, setup, n_categories),
+        data,
+        config.training,
+        device=setup.device,
+        checkpoint=run.checkpoint_file,
+        fingerprint=fingerprint,
+    )
+
+
+def _final_read_out(trainer: Trainer, config: DiscoverConfig) -> ReadOut:
+    """Read out a trained network; unless the number of categories was given, empty, tiny and duplicate ones are merged."""
+    found = trainer.read_out(final=True)
+    if config.n_categories.rule != "fixed" and trainer.network.method.spare_prototypes:
+        merging, found = trainer.merge(found)
+        logger.info(merging.sentence())
+    return found
 
 
 class _Monitor:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from newkind.atomic import replacing
+from newkind.atomic import replacing, write_errors
 from newkind.errors import RunError
 from newkind.runs.assignments import Assignment
 
@@ -112,7 +112,7 @@ def carry_out(plan: list[Placement], mode: str, *, advance: Callable[[int], None
             )
     advance(len(plan) - len(todo))
     for item in todo:
-        try:
+        with write_errors(item.target, fix="Repeat the command to resume."):
             item.target.parent.mkdir(parents=True, exist_ok=True)
             _check_free(item.target)  # in case it was created in the meantime
             if mode == "symlink":
@@ -121,13 +121,6 @@ def carry_out(plan: list[Placement], mode: str, *, advance: Callable[[int], None
                 _copy(item)
             else:
                 _move(item)
-        except OSError as error:
-            raise RunError(
-                f"{item.target} could not be created ({error.strerror}).",
-                fix="Repeat the command to resume.",
-                code="cannot-write",
-                file=item.target,
-            ) from None
         advance(1)
     return len(todo)
 

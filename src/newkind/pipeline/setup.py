@@ -10,12 +10,13 @@ import numpy as np
 import torch
 
 from newkind import distributed
-from newkind.backbone.loader import Backbone, choose_device, load_backbone
+from newkind.backbone.loader import Backbone, load_backbone
 from newkind.backbone.sources import open_source
 from newkind.backbone.vit import TunedBlocks
 from newkind.config import DiscoverConfig
 from newkind.data import Collection, find_obstacles
 from newkind.data.items import Features
+from newkind.device import choose_device
 from newkind.errors import ConfigError, DataError
 from newkind.methods.registry import build_method, find_method
 from newkind.training.data import TrainingData

@@ -164,19 +164,7 @@ def contents_of(
     RunError
         If an assignment names an unknown category or status.
     """
-    n = len(assignments)
-    number = {category.name: k for k, category in enumerate(categories)}
-    try:
-        category = np.fromiter((number[row.category] for row in assignments), np.int32, n)
-        second = np.fromiter((number[row.second] for row in assignments), np.int32, n)
-        status = np.fromiter((STATUSES.index(row.status) for row in assignments), np.uint8, n)
-    except (KeyError, ValueError) as error:
-        raise RunError(
-            f"{run.assignments_file} names {error}, which is not in {run.categories_file.name}.",
-            fix="Both files must come from the same run. Run discover again.",
-            code="assignments-mismatch",
-            file=run.assignments_file,
-        ) from None
+    category, second, status = _numbers(run, assignments, categories)
     return RunContents(
         run=run,
         files=[row.file for row in assignments],
@@ -186,7 +174,7 @@ def contents_of(
         status=status,
         confidence=_probabilities([row.confidence for row in assignments]),
         second_confidence=_probabilities([row.second_confidence for row in assignments]),
-        features=_half(features) if features is not None and len(features) == n else None,
+        features=_half(features) if features is not None and len(features) == len(category) else None,
         config=run.config(),
         environment=_read_if_present(run, run.environment_file) or {},
         metrics=[row for row in run.metrics() if isinstance(row, dict)],
@@ -242,6 +230,27 @@ def read_contents(run: Run) -> RunContents:
         features=run.features(),
         scores=_read_if_present(run, run.scores_file),
     )
+
+
+def _numbers(
+    run: Run, assignments: Sequence[Assignment], categories: Sequence[Category]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8]]:
+    """Numbers (n,) of the category, the second category and the status of each image."""
+    n = len(assignments)
+    number = {category.name: k for k, category in enumerate(categories)}
+    try:
+        return (
+            np.fromiter((number[row.category] for row in assignments), np.int32, n),
+            np.fromiter((number[row.second] for row in assignments), np.int32, n),
+            np.fromiter((STATUSES.index(row.status) for row in assignments), np.uint8, n),
+        )
+    except (KeyError, ValueError) as error:
+        raise RunError(
+            f"{run.assignments_file} names {error}, which is not in {run.categories_file.name}.",
+            fix="Both files must come from the same run. Run discover again.",
+            code="assignments-mismatch",
+            file=run.assignments_file,
+        ) from None
 
 
 def _probabilities(values: list[float]) -> NDArray[np.float32]:

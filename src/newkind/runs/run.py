@@ -129,12 +129,8 @@ class Run:
                 code="nothing-to-resume",
                 folder=folder,
             )
-        try:
+        with atomic.write_errors(folder, fix="Use another `out`."):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunError(
-                f"{folder} cannot be created ({error.strerror}).", code="cannot-write", folder=folder
-            ) from None
         return run
 
     @contextmanager
@@ -255,16 +251,8 @@ class Run:
 
     def append_metrics(self, row: dict[str, Any]) -> None:
         """Append one row, of one epoch, to metrics.jsonl."""
-        try:
-            with open(self.metrics_file, "a", encoding="utf-8") as file:
-                file.write(json.dumps(row, allow_nan=False) + "\n")
-        except OSError as error:
-            raise RunError(
-                f"{self.metrics_file} could not be written ({error.strerror}).",
-                fix="Free some disk space or check the permissions, then repeat the command.",
-                code="cannot-write",
-                file=self.metrics_file,
-            ) from None
+        with atomic.write_errors(self.metrics_file), open(self.metrics_file, "a", encoding="utf-8") as file:
+            file.write(json.dumps(row, allow_nan=False) + "\n")
 
     def metrics(self) -> list[dict[str, Any]]:
         """Complete rows of metrics.jsonl; an incomplete last row is left out."""
