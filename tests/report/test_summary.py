@@ -53,9 +53,18 @@ def test_ambiguous_images_are_counted(run: Run) -> None:
     assert "Ambiguous images     1,234" in printed(summary_table(replace(h, n_ambiguous=1234)))
 
 
+def test_the_interval_of_the_number_of_new_categories(run: Run) -> None:
+    found = {"low": 5, "high": 9, "n_known": 3, "way": "clusters"}
+    contents = replace(read_contents(run), estimate=found)
+    assert headline_of(contents).new_interval == (2, 6)
+    assert "2 to 6" in printed(summary_of(contents))
+    for damaged in (found | {"low": "5"}, found | {"way": "search"}, {}):
+        assert headline_of(replace(contents, estimate=damaged)).new_interval is None
+
+
 def test_no_line_is_broken_in_80_columns(run: Run) -> None:
     h = replace(headline_of(read_contents(run)), accuracy={"all": 0.9, "old": 0.9, "new": 0.9}, n_ambiguous=0)
-    h = replace(h, by_name=h.accuracy)
+    h = replace(h, by_name=h.accuracy, new_interval=(120, 300))
     assert len(printed(summary_table(h), width=80).splitlines()) == 8
 
 

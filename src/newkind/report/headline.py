@@ -103,10 +103,12 @@ def headline_of(contents: RunContents) -> Headline:
 
 def _read_interval(estimate: dict[str, Any]) -> tuple[int, int] | None:
     """Interval of the number of new categories; None for the published search, which has none, and for damaged files."""
-    numbers = [estimate.get(name) for name in ("low", "high", "n_known")]
-    if estimate.get("way") == "search" or not all(isinstance(value, int) for value in numbers):
+    low, high, n_known = (estimate.get(name) for name in ("low", "high", "n_known"))
+    if (
+        not (isinstance(low, int) and isinstance(high, int) and isinstance(n_known, int))
+        or estimate.get("way") == "search"
+    ):
         return None
-    low, high, n_known = numbers
     return max(low - n_known, 0), max(high - n_known, 0)
 
 

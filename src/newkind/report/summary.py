@@ -86,7 +86,7 @@ def _new_text(h: Headline) -> str:
     if h.new_interval is None:
         return _images(h.n_in_new)
     low, high = h.new_interval
-    return f"{_images(h.n_in_new)}; estimated number {low:,} to {high:,} (90 % interval)"
+    return f"{_images(h.n_in_new)}; 90 % interval of the number {low:,} to {high:,}"
 
 
 def _confidence_text(h: Headline) -> str:
