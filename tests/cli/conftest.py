@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from feature_clusters import feature_clusters
+
 Newkind = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -44,12 +46,8 @@ def fails(newkind: Newkind) -> Callable[..., subprocess.CompletedProcess[str]]:
 @pytest.fixture
 def features(tmp_path: Path) -> Path:
     """Ten clouds in 16-d; five are known, with half of their samples labelled."""
-    rng = np.random.default_rng(0)
-    truth = np.repeat(np.arange(10), 20)
-    x = 3 * rng.normal(size=(10, 16))[truth] + rng.normal(size=(200, 16))
-    labels = np.where((truth < 5) & (np.arange(200) % 2 == 0), truth, -1)
     path = tmp_path / "clouds.npz"
-    np.savez(path, features=x.astype(np.float32), labels=labels, truth=truth)
+    np.savez(path, **feature_clusters(10, 5, n_each=20, dim=16))
     return path
 
 

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from error_codes import raises
+from feature_clusters import feature_clusters
 from newkind.cli import app
 from newkind.errors import NewkindError, RunError
 from newkind.experiments import cells
@@ -19,12 +20,9 @@ from newkind.experiments.paper.catalogue import ARTEFACTS
 @pytest.fixture
 def blobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Four clusters of twelve samples; half of the samples of the first two are labelled."""
-    rng = np.random.default_rng(0)
-    truth = np.repeat(np.arange(4), 12)
-    features = (3 * rng.normal(size=(4, 8))[truth] + rng.normal(size=(48, 8))).astype(np.float32)
-    labels = np.where((truth < 2) & (np.arange(48) % 2 == 0), truth, -1)
-    np.savez(tmp_path / "blobs.npz", features=features, labels=labels, truth=truth)
-    np.savez(tmp_path / "blind.npz", features=features, labels=labels)
+    arrays = feature_clusters(4, 2, n_each=12)
+    np.savez(tmp_path / "blobs.npz", **arrays)
+    np.savez(tmp_path / "blind.npz", features=arrays["features"], labels=arrays["labels"])
     monkeypatch.chdir(tmp_path)
     return tmp_path / "blobs.npz"
 

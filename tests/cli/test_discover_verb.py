@@ -26,6 +26,8 @@ SMALL = [
     "16",
 ]
 Newkind = Fails = Callable[..., subprocess.CompletedProcess[str]]
+LAUNCH = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+IN_TWO_PROCESSES = [*LAUNCH, "-m", "newkind", "discover"]
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
@@ -125,20 +127,9 @@ def test_kill_dash_nine_and_the_same_command_end_with_the_same_bytes(
 
 
 def test_two_processes_score_once_over_everything(shapes: Path, tmp_path: Path, environment: dict[str, str]) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc-per-node=2",
-        "-m",
-        "newkind",
-        "discover",
-        str(shapes),
-    ]
     out = tmp_path / "two"
     done = subprocess.run(
-        [*command, "--out", str(out), *SMALL[:-1], "8", "--epochs", "2", "--global-losses"],
+        [*IN_TWO_PROCESSES, str(shapes), "--out", str(out), *SMALL[:-1], "8", "--epochs", "2", "--global-losses"],
         capture_output=True,
         text=True,
         check=False,
@@ -323,17 +314,18 @@ def test_a_process_that_dies_ends_the_job_plainly_and_the_same_command_resumes(
     shapes: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     out = tmp_path / "run"
-    launch = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc-per-node=2",
-        "-m",
-        "newkind",
-        "discover",
+    command = [
+        *IN_TWO_PROCESSES,
+        str(shapes),
+        "--out",
+        str(out),
+        *SMALL[:-1],
+        "8",
+        "--epochs",
+        "40",
+        "--checkpoint-seconds",
+        "0",
     ]
-    command = [*launch, str(shapes), "--out", str(out), *SMALL[:-1], "8", "--epochs", "40", "--checkpoint-seconds", "0"]
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
     while job.poll() is None and not (out / "checkpoint.safetensors").exists():
         time.sleep(0.05)

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from error_codes import raises
+from feature_clusters import feature_clusters
 from newkind.cli import app
 from newkind.errors import NewkindError
 
@@ -21,12 +22,9 @@ NEWKIND = shlex.join([sys.executable, "-m", "newkind"])
 @pytest.fixture
 def clouds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Six clusters in 8-d; four are known, with half of their samples labelled."""
-    rng = np.random.default_rng(0)
-    kind = np.repeat(np.arange(6), 12)
-    features = (3 * rng.normal(size=(6, 8))[kind] + rng.normal(size=(72, 8))).astype(np.float32)
-    labels = np.where((kind < 4) & (np.arange(72) % 2 == 0), kind, -1)
-    np.savez(tmp_path / "my clouds.npz", features=features, labels=labels, truth=kind)
-    np.savez(tmp_path / "blank.npz", features=features, labels=np.full(72, -1))
+    arrays = feature_clusters(6, 4, n_each=12)
+    np.savez(tmp_path / "my clouds.npz", **arrays)
+    np.savez(tmp_path / "blank.npz", features=arrays["features"], labels=np.full(72, -1))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -1,14 +1,5 @@
-"""One thread for these small problems: on a busy machine, several wait for each other most of the time."""
+"""These tests compute in one thread."""
 
-from collections.abc import Iterator
+from one_thread import one_thread
 
-import pytest
-import torch
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
+__all__ = ["one_thread"]

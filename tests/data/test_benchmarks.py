@@ -23,7 +23,7 @@ from official_layouts import (
 )
 
 from error_codes import raises
-from newkind.data import ArrayImages, FileImages, class_split, open_data
+from newkind.data import ArrayImages, Collection, FileImages, class_split, open_data
 from newkind.data.benchmarks import BENCHMARKS, load_benchmark, recognise
 from newkind.errors import BenchmarkMissing, DataError
 
@@ -58,6 +58,12 @@ def test_the_facts_are_the_published_ones() -> None:
         assert benchmark.source.startswith("https://")
     assert [benchmark.n_classes for benchmark in BENCHMARKS.values()] == [10, 100, 100, 1000, 200, 196, 100, 683]
     assert [benchmark.n_old for benchmark in BENCHMARKS.values()] == [5, 80, 50, 500, 100, 98, 50, 341]
+
+
+def classes_and_names(collection: Collection) -> list[str]:
+    """'class|name' of every image."""
+    found = zip(true_classes(collection), collection.catalog.items.names, strict=True)
+    return [f"{of_class}|{name}" for of_class, name in found]
 
 
 def test_cub(folder: Path) -> None:
@@ -98,16 +104,14 @@ def test_stanford_cars(folder: Path) -> None:
     written = write_cars(folder / "stanford_cars", n_train=8_144)
     collection = load_benchmark("stanford_cars", folder)
     check(collection, "stanford_cars", Counts("2.0K", "6.1K", 98, 196))
-    found = zip(true_classes(collection), collection.catalog.items.names, strict=True)
-    assert [f"{of_class}|{name}" for of_class, name in found] == written
+    assert classes_and_names(collection) == written
 
 
 def test_fgvc_aircraft(folder: Path) -> None:
     written = write_aircraft(folder / "fgvc-aircraft-2013b", n_train=6_667)
     collection = load_benchmark("fgvc_aircraft", folder)
     check(collection, "fgvc_aircraft", Counts("1.7K", "5.0K", 50, 100))
-    found = zip(true_classes(collection), collection.catalog.items.names, strict=True)
-    assert [f"{of_class}|{name}" for of_class, name in found] == written
+    assert classes_and_names(collection) == written
     in_order = sorted({row.partition("|")[0] for row in written})
     assert collection.catalog.class_names == tuple(in_order[i] for i in class_split("fgvc_aircraft").old)
 

@@ -1,14 +1,5 @@
-"""Tensors here are tiny: a second thread only waits, and on a busy machine it waits long."""
+"""These tests compute in one thread."""
 
-from collections.abc import Iterator
+from one_thread import one_thread
 
-import pytest
-import torch
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+__all__ = ["one_thread"]

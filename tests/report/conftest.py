@@ -155,13 +155,17 @@ def run(make_run: MakeRun) -> Run:
     return make_run()
 
 
+def _reported(folder: Path, *, n_each: int) -> Run:
+    """A run with its report."""
+    finished = write_run(folder / "run", folder / "data", n_each=n_each)
+    write_report(finished)
+    return finished
+
+
 @pytest.fixture(scope="session")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run with its report, for tests that only read it."""
-    folder = tmp_path_factory.mktemp("written")
-    finished = write_run(folder / "run", folder / "data", n_each=30)
-    write_report(finished)
-    return finished
+    return _reported(tmp_path_factory.mktemp("written"), n_each=30)
 
 
 @pytest.fixture(scope="session")
@@ -176,10 +180,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture(scope="session")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run with more than 120 images in each category, with its report."""
-    folder = tmp_path_factory.mktemp("large")
-    finished = write_run(folder / "run", folder / "data", n_each=150)
-    write_report(finished)
-    return finished
+    return _reported(tmp_path_factory.mktemp("large"), n_each=150)
 
 
 @pytest.fixture(scope="session")

@@ -117,13 +117,6 @@ def labelled_items(
 ) -> Collection:
     """Collection of items with labels and truth (n_items,) as `encode_labels` reads them."""
     given = encode_labels(_named(label, class_names) for label in labels)
-    if len(given.indices) != len(items):
-        raise DataError(
-            f"There are {len(items)} items but {len(given.indices)} labels; expected one label per item.",
-            code="label-count",
-            n_items=len(items),
-            n_labels=len(given.indices),
-        )
     return Collection(
         catalog=Catalog(items=items, labels=given.indices, class_names=given.class_names),
         truth=None if truth is None else encode_truth((_named(label, class_names) for label in truth), given),

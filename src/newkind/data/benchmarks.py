@@ -15,6 +15,7 @@ import numpy as np
 from newkind.data.catalog import Catalog, Collection, Truth
 from newkind.data.cifar import read_cifar10, read_cifar100
 from newkind.data.layouts import SYNSET, Listing, class_folders, read_aircraft, read_cars, read_class_folders, read_cub
+from newkind.data.list_files import incomplete
 from newkind.data.splits import class_split, divide
 from newkind.errors import BenchmarkMissing, DataError
 
@@ -204,10 +205,5 @@ def _check_all_classes_have_images(classes: tuple[int, ...], listing: Listing, f
     counts = np.bincount(listing.class_ids, minlength=len(listing.class_names))
     empty = [listing.class_names[i] for i in classes if counts[i] == 0]
     if empty:
-        raise DataError(
-            f"{folder}: {len(empty)} of {len(classes)} classes have no training image, such as '{empty[0]}'.",
-            fix="The dataset is incomplete. Unpack it again.",
-            code="empty-class",
-            folder=str(folder),
-            classes=empty,
-        )
+        found = f"{len(empty)} of {len(classes)} classes have no training image, such as '{empty[0]}'."
+        raise incomplete(found, path=folder, code="empty-class", classes=empty)

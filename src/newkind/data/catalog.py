@@ -50,10 +50,10 @@ class Catalog:
     def __post_init__(self) -> None:
         if self.labels.shape != (len(self.items),):
             raise DataError(
-                f"There are {len(self.items)} items but labels of shape {self.labels.shape}; expected one label per item.",
+                f"There are {len(self.items)} items but {len(self.labels)} labels; expected one label per item.",
                 code="label-count",
                 n_items=len(self.items),
-                shape=self.labels.shape,
+                n_labels=len(self.labels),
             )
         if self.labels.size and not (self.labels.min() >= -1 and self.labels.max() < len(self.class_names)):
             raise DataError(

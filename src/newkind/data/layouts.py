@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from newkind.data.items import FileImages, Images
-from newkind.data.list_files import Listed, check_files, class_number, damaged, read_rows, row_of, scan
+from newkind.data.list_files import Listed, check_files, class_number, damaged, incomplete, read_rows, row_of, scan
 from newkind.data.matlab import read_matlab
 from newkind.data.names import Names
-from newkind.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -130,14 +129,8 @@ def class_folders(folder: Path, pattern: re.Pattern[str] | None = None) -> list[
 def check_class_count(place: Path, found: int, expected: int) -> None:
     """Raise DataError unless a file or folder has the expected number of classes."""
     if found != expected:
-        raise DataError(
-            f"{place}: {found:,} classes, expected {expected:,}.",
-            fix="The dataset is incomplete. Unpack it again.",
-            code="class-count",
-            path=str(place),
-            found=found,
-            expected=expected,
-        )
+        what = f"{found:,} classes, expected {expected:,}."
+        raise incomplete(what, path=place, code="class-count", found=found, expected=expected)
 
 
 def _listing(root: Path, listed: Sequence[Listed], class_ids: Sequence[int], class_names: tuple[str, ...]) -> Listing:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from newkind.data.names import printable
 from newkind.errors import DataError
 
-__all__ = ["Listed", "Row", "check_files", "class_number", "damaged", "read_rows", "row_of", "scan"]
+__all__ = ["Listed", "Row", "check_files", "class_number", "damaged", "incomplete", "read_rows", "row_of", "scan"]
 
 UNPACK = "Unpack the dataset again."
 
@@ -36,6 +36,12 @@ def damaged(what: str, *, path: Path, fix: str = "", line: int | None = None) ->
     """Error for a dataset whose files are not the official ones."""
     place = f"{path}, line {line}" if line is not None else str(path)
     return DataError(f"{place}: {what}", fix=fix, code="damaged-dataset", path=str(path), line=line)
+
+
+def incomplete(what: str, *, path: Path, code: str, **facts: object) -> DataError:
+    """Error for a dataset without some of its classes or images."""
+    fix = "The dataset is incomplete. Unpack it again."
+    return DataError(f"{path}: {what}", fix=fix, code=code, path=str(path), **facts)
 
 
 def read_rows(path: Path) -> dict[str, Row]:

@@ -79,9 +79,7 @@ class DebiasPL(PrototypeMethod):
     mean_prediction: Tensor
 
     def __init__(self, dim: int, n_categories: int, config: DebiasPLConfig) -> None:
-        super().__init__()
-        self.config = config
-        self.n_categories = n_categories
+        super().__init__(dim, n_categories, config)
         self.teacher_decay = config.teacher_decay
         self.projector = build_projector(dim, config)
         self.classifier = CosineClassifier(dim, n_categories)

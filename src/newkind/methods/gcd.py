@@ -37,9 +37,7 @@ class GCD(CentreMethod):
     config: GCDConfig
 
     def __init__(self, dim: int, n_categories: int, config: GCDConfig) -> None:
-        super().__init__()
-        self.config = config
-        self.n_categories = n_categories
+        super().__init__(dim, n_categories, config)
         self.projector = build_projector(dim, config)
         self.centres = Centres(dim, n_categories)
 

@@ -30,9 +30,7 @@ class KMeans(CentreMethod):
     clamp: ClassVar[bool] = False
 
     def __init__(self, dim: int, n_categories: int, config: ClusteringConfig) -> None:
-        super().__init__()
-        self.config = config
-        self.n_categories = n_categories
+        super().__init__(dim, n_categories, config)
         self.centres = Centres(dim, n_categories)
 
     def loss_terms(self, features: Tensor, batch: Batch) -> LossTerms:  # noqa: ARG002

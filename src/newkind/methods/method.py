@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -107,13 +107,20 @@ class Method(nn.Module, ABC):
     """Heads, loss terms and logits of a method.
 
     Subclasses hold their heads as modules and what they remember between steps as buffers, which checkpoints contain.
-    The constructor is `(dim, n_categories, config)`. The trainer calls, in this order: `start` before the first epoch;
+    The trainer calls, in this order: `start` before the first epoch;
     `begin_epoch` and `loss_terms` in each epoch; `settle` after the last; then `logits`.
+
+    Parameters
+    ----------
+    dim : int
+        Dimension d of the features.
+    n_categories : int
+        Number of categories K, known and new together.
+    config : MethodConfig
+        Settings of the method.
 
     Attributes
     ----------
-    n_categories : int
-        Number of categories K, known and new together.
     trains : bool
         Whether there is something to train. Otherwise the number of epochs is 0.
     spare_prototypes : bool
@@ -136,7 +143,12 @@ class Method(nn.Module, ABC):
     head_rate: float = 1.0
     needs_truth: bool = False
     teacher_decay: float | None = None
-    n_categories: int
+    config: Any
+
+    def __init__(self, dim: int, n_categories: int, config: Any) -> None:  # noqa: ARG002 - for the heads of subclasses
+        super().__init__()
+        self.n_categories = n_categories
+        self.config = config
 
     @abstractmethod
     def loss_terms(self, features: Tensor, batch: Batch) -> LossTerms:

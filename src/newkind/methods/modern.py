@@ -70,10 +70,10 @@ class Modern(Method):
         Settings.
     """
 
+    config: ModernConfig
+
     def __init__(self, dim: int, n_categories: int, config: ModernConfig) -> None:
-        super().__init__()
-        self.config = config
-        self.n_categories = n_categories
+        super().__init__(dim, n_categories, config)
         self.block_rate, self.head_rate = config.block_rate, config.head_rate
         self.frame = Frame(dim)
         self.classifier = CosineClassifier(dim, n_categories)

@@ -79,9 +79,7 @@ class ORCA(PrototypeMethod):
     confidence: Tensor
 
     def __init__(self, dim: int, n_categories: int, config: ORCAConfig) -> None:
-        super().__init__()
-        self.config = config
-        self.n_categories = n_categories
+        super().__init__(dim, n_categories, config)
         self.classifier = CosineClassifier(dim, n_categories)
         self.register_buffer("uncertainty", torch.ones(()))
         self.register_buffer("confidence", torch.zeros(2))

@@ -23,7 +23,7 @@ class HasTemperature(Protocol):
 class PrototypeMethod(Method):
     """A cosine classifier with K prototypes that start at random.
 
-    Subclasses set `config`, `n_categories` and `classifier` in their constructor.
+    Subclasses set `classifier` in their constructor.
     """
 
     spare_prototypes: ClassVar[bool] = True

@@ -74,15 +74,13 @@ class RankStats(PrototypeMethod):
     config: RankStatsConfig
 
     def __init__(self, dim: int, n_categories: int, config: RankStatsConfig) -> None:
-        super().__init__()
+        super().__init__(dim, n_categories, config)
         if config.top_k > dim:
             raise ConfigError(
                 f"`top_k` is {config.top_k}, but features have only {dim} dimensions.",
                 code="out-of-range",
                 setting="top_k",
             )
-        self.config = config
-        self.n_categories = n_categories
         self.classifier = CosineClassifier(dim, n_categories)
 
     def loss_terms(self, features: Tensor, batch: Batch) -> LossTerms:

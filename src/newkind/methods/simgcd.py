@@ -140,9 +140,7 @@ class SimGCD(PrototypeMethod):
     config: SimGCDConfig
 
     def __init__(self, dim: int, n_categories: int, config: SimGCDConfig) -> None:
-        super().__init__()
-        self.config = config
-        self.n_categories = n_categories
+        super().__init__(dim, n_categories, config)
         self.needs_truth = config.supervision == "oracle"
         self.block_rate, self.head_rate = config.block_rate, config.head_rate
         self.projector = build_projector(dim, config)

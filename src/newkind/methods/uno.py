@@ -76,12 +76,11 @@ class UNO(Method):
     """
 
     spare_prototypes: ClassVar[bool] = True
+    config: UNOConfig
     head_losses: Tensor
 
     def __init__(self, dim: int, n_categories: int, config: UNOConfig) -> None:
-        super().__init__()
-        self.config = config
-        self.n_categories = n_categories
+        super().__init__(dim, n_categories, config)
         self.heads = nn.ModuleList(CosineClassifier(dim, n_categories) for _ in range(config.n_heads))
         n_over = config.n_heads if config.overcluster_factor else 0
         n_prototypes = n_categories * config.overcluster_factor

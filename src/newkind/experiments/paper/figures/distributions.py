@@ -9,15 +9,7 @@ from typing import Any
 import numpy as np
 
 from newkind.experiments.cells import CellResult
-from newkind.experiments.paper.figures.sheet import (
-    COLOURS,
-    GREY,
-    Axes,
-    Layout,
-    colours_of,
-    draw_by_data,
-    whole_numbers,
-)
+from newkind.experiments.paper.figures.sheet import COLOURS, GREY, Axes, Layout, colours_of, draw_by_data, whole_numbers
 from newkind.experiments.paper.results import Finished
 
 __all__ = ()
