@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from problem import LabelledProblem
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -26,22 +27,11 @@ from newkind.evaluation import accuracy, by_name
 from newkind.methods.modern import Modern, ModernConfig
 
 
-@dataclass
-class Problem:
+@dataclass(kw_only=True)
+class Problem(LabelledProblem):
     """Features with labels and truth, known classes first; implements `newkind.methods.method.AllImages`."""
 
     values: Tensor
-    labels: Tensor
-    truth: NDArray[np.int64]
-    seed: int
-    n_known: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.n_known = int(self.labels.max()) + 1
-
-    @property
-    def n_categories(self) -> int:
-        return int(self.truth.max()) + 1
 
     def features(self, n_random_views: int = 0) -> Tensor:  # noqa: ARG002
         return self.values
@@ -55,7 +45,7 @@ def read(path: Path) -> Problem:
         raise SystemExit(f"{path} needs features and truth.")
     values = torch.from_numpy(np.ascontiguousarray(items.values, dtype=np.float32))
     labels = torch.from_numpy(collection.catalog.labels.astype(np.int64))
-    return Problem(values, labels, truth.labels.astype(np.int64), 0)
+    return Problem(values=values, labels=labels, truth=truth.labels.astype(np.int64))
 
 
 def split(problem: Problem, *, seed: int, long_tail: float) -> Problem:
@@ -74,7 +64,10 @@ def split(problem: Problem, *, seed: int, long_tail: float) -> Problem:
     order = rng.permutation(sum(map(len, rows)))
     chosen = torch.from_numpy(np.concatenate(rows)[order])
     return Problem(
-        problem.values[chosen], torch.from_numpy(np.concatenate(labels)[order]), np.concatenate(truth)[order], seed
+        values=problem.values[chosen],
+        labels=torch.from_numpy(np.concatenate(labels)[order]),
+        truth=np.concatenate(truth)[order],
+        seed=seed,
     )
 
 
@@ -130,7 +123,7 @@ def main() -> None:
     for path in options.features:
         given = read(path)
         cases = {
-            "as given": [Problem(given.values, given.labels, given.truth, seed) for seed in range(options.seeds)],
+            "as given": [replace(given, seed=seed) for seed in range(options.seeds)],
             "random splits": [split(given, seed=seed, long_tail=1.0) for seed in range(options.splits)],
             f"random splits, sizes 1 : {options.long_tail:g}": [
                 split(given, seed=seed, long_tail=options.long_tail) for seed in range(options.splits)

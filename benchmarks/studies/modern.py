@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from problem import LabelledProblem
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -33,39 +34,21 @@ from newkind.training.data import ImageFeatures, TrainingData
 from newkind.training.network import Encoder
 
 
-@dataclass
-class Problem:
+@dataclass(kw_only=True)
+class Problem(LabelledProblem):
     """Features of all images with labels and truth; implements `newkind.methods.method.AllImages`.
 
     Parameters
     ----------
     view, mean : Tensor of shape (n, d)
         Features of the evaluation view, and their mean with those of random views.
-    labels : Tensor of shape (n,)
-        Class indices, -1 for unlabelled.
-    truth : ndarray of int, shape (n,)
-        True classes.
     is_old : ndarray of bool, shape (n,)
         Whether the true class is known.
-    seed : int, default=0
-        Seed of random choices.
     """
 
     view: Tensor
     mean: Tensor
-    labels: Tensor
-    truth: NDArray[np.integer]
     is_old: NDArray[np.bool_]
-    seed: int = 0
-    n_known: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.n_known = int(self.labels.max()) + 1
-
-    @property
-    def n_categories(self) -> int:
-        """True number of categories."""
-        return int(self.truth.max()) + 1
 
     def features(self, n_random_views: int = 0) -> Tensor:
         """Features (n, d) of the evaluation view, or of all views."""
@@ -131,7 +114,7 @@ def real_problem(text: str) -> Problem:
     device = torch.device("cpu") if backbone is None else backbone.device
     seen = ImageFeatures(Encoder(backbone.tuned if backbone else None), training_data, device=device, seed=0)
     view, mean = seen.features(), seen.features(FrameConfig.frame_views)
-    return Problem(view, mean, seen.labels, truth.labels[images], truth.is_old[images])
+    return Problem(view=view, mean=mean, labels=seen.labels, truth=truth.labels[images], is_old=truth.is_old[images])
 
 
 def held_out_problems(real: Problem, n_folds: int) -> list[Problem]:
@@ -147,7 +130,9 @@ def held_out_problems(real: Problem, n_folds: int) -> list[Problem]:
         assert truth is not None
         rows = items.values[:, 0].astype(np.int64)
         labels = torch.from_numpy(problem.catalog.labels.astype(np.int64))
-        found.append(Problem(real.view[rows], real.mean[rows], labels, truth.labels, truth.is_old))
+        found.append(
+            Problem(view=real.view[rows], mean=real.mean[rows], labels=labels, truth=truth.labels, is_old=truth.is_old)
+        )
     return found
 
 

@@ -169,18 +169,18 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="session")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run with more than 120 images in each category, with its report."""
+    return _reported(tmp_path_factory.mktemp("large"), n_each=150)
+
+
+@pytest.fixture(scope="session")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run with a report that compares it with another one."""
     folder = tmp_path_factory.mktemp("compared")
     first, second = (write_run(folder / name, folder / "data", seed=seed) for seed, name in enumerate(("run", "other")))
     write_report(first, compare=second)
     return first
-
-
-@pytest.fixture(scope="session")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run with more than 120 images in each category, with its report."""
-    return _reported(tmp_path_factory.mktemp("large"), n_each=150)
 
 
 @pytest.fixture(scope="session")
