@@ -6,7 +6,6 @@ system for each file, as dataset classes usually do.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -15,6 +14,8 @@ import time
 from pathlib import Path
 
 import psutil
+
+from child_process import read_arguments
 
 N_CLASSES = 1000
 
@@ -80,10 +81,7 @@ def child(kind: str, root: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--child", nargs=2)
-    arguments = parser.parse_args()
+    arguments = read_arguments(__doc__)
     if arguments.child:
         child(arguments.child[0], Path(arguments.child[1]))
         return

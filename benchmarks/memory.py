@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -13,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
+
+from child_process import read_arguments
 
 V = 2
 
@@ -78,10 +79,7 @@ def measure(kind: str, n: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--child", nargs=2)
-    arguments = parser.parse_args()
+    arguments = read_arguments(__doc__)
     if arguments.child:
         {"build": build, "train": train}[arguments.child[0]](int(arguments.child[1]))
         return

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from newkind.clustering.estimate import Estimate
 from newkind.clustering.n_categories import estimate_n_categories as estimate_from_features
-from newkind.config import DEFAULT_BACKBONE, NCategories, default_epochs, read_options
+from newkind.config import DEFAULT_BACKBONE, DiscoverConfig, default_epochs, read_options
 from newkind.data import Collection, find_obstacles
 from newkind.data.opening import open_data
 from newkind.errors import RunError
@@ -110,18 +110,14 @@ def discover(
 ) -> Discovery:
     """Discover the categories of partly labelled images, as `newkind discover DATA --out RUN`.
 
-    The same call resumes an interrupted run.
-
     Parameters
     ----------
     data : str, path or Collection
         A folder, a table, an .npz file, a published benchmark as "NAME:FOLDER", or a Collection.
     out : str or path
-        Run folder to create.
-    method : str, default="simgcd"
-        Name of a method.
-    recipe : {"modern", "release", "paper"}, optional
-        Recipe of `simgcd`. Default: modern, or release on a DINO v1 backbone.
+        Run folder to create. The same call resumes an interrupted run.
+    method, recipe : str, optional
+        Name of a method, and for `simgcd` "modern", "release" or "paper". Default recipe: modern, or release on DINO v1.
     n_categories : int or "auto", optional
         Number of categories, known and new together. Default: the true number if the data has a `truth` column, otherwise
         "auto", which estimates it.
@@ -129,14 +125,10 @@ def discover(
         Upper bound of an estimated number of categories.
     settings : mapping, optional
         Settings of the method.
-    online : bool, default=False
-        Compute new random views in every epoch instead of caching tokens.
-    overwrite : bool, default=False
-        Replace the run in `out`.
-    report : bool, default=True
-        Write report.html into the run folder.
-    verbose : bool, default=False
-        Show messages and progress bars.
+    online, overwrite : bool, default=False
+        Compute new random views in every epoch instead of caching tokens; replace the run in `out`.
+    report, verbose : bool
+        Write report.html into the run folder (default: True); show messages and progress bars (default: False).
     **options : Any
         Fields of `TrainingConfig` and `BackboneConfig`, such as `epochs`, `seed`, `image_size`, `views`, `device`;
         `backbone` is the name of the backbone.
@@ -148,28 +140,34 @@ def discover(
     collection = data if isinstance(data, Collection) else open_data(data)
     backbone_name = str(options.get("backbone", DEFAULT_BACKBONE))
     training, backbone = read_options(options, epochs=default_epochs(method, backbone_name, recipe))
-    truth = collection.truth
     config = configure(
         collection,
         method=method,
         recipe=recipe,
-        n_categories=NCategories.read(
-            n_categories, at_most=at_most, n_true=None if truth is None else len(truth.class_names)
-        ),
+        n_categories=n_categories,
+        at_most=at_most,
         settings=settings,
         training=training,
         backbone=backbone,
         online=online,
     )
+    outcome = _run_and_show(collection, Path(out), config, overwrite=overwrite, report=report, verbose=verbose)
+    return Discovery(Run.open(Path(out)), outcome)
+
+
+def _run_and_show(
+    collection: Collection, out: Path, config: DiscoverConfig, *, overwrite: bool, report: bool, verbose: bool
+) -> Outcome:
+    """Run a discovery that is not a dry run, with its report; messages and epochs are shown if it is verbose."""
     with show_messages(verbose):
         with TrainingDisplay(config.training.epochs) as display:
             on_epoch = display.show if verbose else None
-            outcome = run_discovery(collection, Path(out), config, overwrite=overwrite, on_epoch=on_epoch)
+            outcome = run_discovery(collection, out, config, overwrite=overwrite, on_epoch=on_epoch)
         if outcome is None:
             raise RunError(f"{out} was not run.")
         if report:
             report_outcome(outcome, collection)
-    return Discovery(Run.open(Path(out)), outcome)
+    return outcome
 
 
 def report_outcome(outcome: Outcome, collection: Collection) -> Path | None:

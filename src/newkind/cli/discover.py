@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from newkind.cli.options import Data, config_options
-from newkind.config import BackboneConfig, NCategories, TrainingConfig, default_epochs
+from newkind.config import BackboneConfig, TrainingConfig, default_epochs
 
 if TYPE_CHECKING:
     from newkind.config import DiscoverConfig
@@ -74,13 +74,13 @@ def discover(
     if not distributed.main_process():
         _hide_messages()
     collection = open_data(data)
-    n_true = None if collection.truth is None else len(collection.truth.class_names)
     epochs = default_epochs(method, backbone.name, recipe) if epochs is None else epochs
     config = configure(
         collection,
         method=method,
         recipe=recipe,
-        n_categories=NCategories.read(n_categories, at_most=at_most, n_true=n_true),
+        n_categories=n_categories,
+        at_most=at_most,
         settings=read_settings(settings or []),
         training=replace(training, epochs=epochs),
         backbone=backbone,

@@ -74,14 +74,11 @@ def k_means(
     labels : tensor or ndarray of int, shape (n_samples,), optional
         Class of each sample, 0 to `n_known` - 1, or -1 for unlabelled. Cluster i < `n_known` stays class i.
     n_known : int, optional
-        Number of known classes. Default: the largest label plus 1. A known class without labelled samples is seeded like
-        a new one.
+        Number of known classes. Default: the largest label plus 1. One without labelled samples is seeded like a new one.
     n_init : int, default=10
         Number of restarts; the one with the lowest inertia is returned.
-    max_iter : int, default=200
-        Largest number of iterations of a restart.
-    tol : float, default=1e-4
-        A restart ends when the squared shift of all centres is at most `tol` times the mean variance of the features.
+    max_iter, tol : int and float, default=200 and 1e-4
+        End of a restart: iterations, or squared shift of all centres as a multiple of the mean variance of the features.
     greedy : bool, optional
         Draw several candidates per centre and keep the best. Default: only if no sample is labelled.
     init : tensor or ndarray of shape (n_first, n_features), optional
@@ -89,54 +86,76 @@ def k_means(
     seed : int or torch.Generator, default=0
         Seed, or a generator on the CPU.
     device : torch.device or str, optional
-        Where to compute. Default: where `x` is.
+        Where to compute, "auto" for a GPU if there is one. Default: where `x` is.
 
     Returns
     -------
     Clusters
-        The best of `n_init` restarts.
 
     Raises
     ------
-    DataError
-        For features, labels or centres that cannot be used, or more clusters than samples.
-    ConfigError
-        For invalid settings or a device that cannot be used.
+    DataError, ConfigError
+        For features, labels, centres, settings or a device that cannot be used, or more clusters than samples.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> x = np.array([[0.0], [1.0], [10.0], [11.0], [20.0], [21.0]])
-    >>> found = k_means(x, 3, labels=np.array([-1, -1, 0, -1, -1, -1]))  # sample 2 is labelled as class 0
+    >>> x = torch.tensor([[0.0], [1.0], [10.0], [11.0], [20.0], [21.0]])
+    >>> found = k_means(x, 3, labels=torch.tensor([-1, -1, 0, -1, -1, -1]))  # sample 2 is labelled as class 0
     >>> found.labels.tolist()[2:4], round(found.inertia, 6)
     ([0, 0], 1.5)
     """
-    device = _device(x, device)
-    rows = centred_rows(x, device)
+    rows = centred_rows(x, _device(x, device))
     _check(len(rows), n_clusters, n_init=n_init, max_iter=max_iter, tol=tol)
-    given = _known(labels, n_known, len(rows), n_clusters).to(device)
-    is_free = given < 0
-    n_labelled = len(rows) - int(is_free.sum())
-    free = rows.subset(is_free.nonzero().squeeze(1)) if n_labelled else rows
-    fixed = sums_of(rows.subset((~is_free).nonzero().squeeze(1)), given[~is_free], n_clusters)
-    starts = _starts(
-        free if len(free) else rows,
-        fixed,
-        init,
-        n_restarts=n_init,
-        greedy=not n_labelled if greedy is None else greedy,
-        generator=seed if isinstance(seed, torch.Generator) else torch.Generator().manual_seed(int(seed)),
-    )
-    tolerance = tol * float(rows.squares.mean(dtype=torch.float64)) / rows.dim
+    samples = _Samples.of(rows, _known(labels, n_known, len(rows), n_clusters), n_clusters)
+    starts = _starts(samples, init, n_restarts=n_init, greedy=greedy, seed=seed)
+    return samples.best_clusters(starts, max_iter=max_iter, tol=tol)
 
-    def run(start: Tensor) -> Clusters:
-        found = lloyd(free, fixed, start, max_iter=max_iter, tolerance=tolerance)
-        everyone = given.masked_scatter(is_free, found.labels)
-        cost = inertia(rows, found.centers, everyone)
-        return Clusters(centers=found.centers, labels=everyone, inertia=cost, n_iter=found.n_iter)
 
-    best = min(map(run, starts), key=lambda clusters: clusters.inertia)
-    return replace(best, centers=(best.centers.double() + rows.shift).to(rows.shift.dtype))
+@dataclass(frozen=True, eq=False)
+class _Samples:
+    """Samples of which some stay in their class.
+
+    Parameters
+    ----------
+    rows : Rows
+        All N samples.
+    given : tensor of int64, shape (N,)
+        Class of each sample, or -1 for unlabelled.
+    free : Rows
+        The unlabelled samples.
+    fixed : Sums
+        Sums and counts of the labelled samples of each of the K clusters.
+    """
+
+    rows: Rows
+    given: Tensor
+    free: Rows
+    fixed: Sums
+
+    @classmethod
+    def of(cls, rows: Rows, labels: Tensor, n_clusters: int) -> _Samples:
+        """Split all samples by their labels (N,)."""
+        given = labels.to(rows.device)
+        is_free = given < 0
+        free = rows if is_free.all() else rows.subset(is_free.nonzero().squeeze(1))
+        return cls(
+            rows, given, free, sums_of(rows.subset((~is_free).nonzero().squeeze(1)), given[~is_free], n_clusters)
+        )
+
+    def best_clusters(self, starts: Tensor, *, max_iter: int, tol: float) -> Clusters:
+        """The clusters with the lowest inertia, of one restart of k-means per start (R, K, d)."""
+        rows = self.rows
+        tolerance = tol * float(rows.squares.mean(dtype=torch.float64)) / rows.dim
+        found = (self._clusters(start, max_iter, tolerance) for start in starts)
+        best = min(found, key=lambda clusters: clusters.inertia)
+        return replace(best, centers=(best.centers.double() + rows.shift).to(rows.shift.dtype))
+
+    def _clusters(self, start: Tensor, max_iter: int, tolerance: float) -> Clusters:
+        """One restart of k-means from centres (K, d)."""
+        found = lloyd(self.free, self.fixed, start, max_iter=max_iter, tolerance=tolerance)
+        labels = self.given.masked_scatter(self.given < 0, found.labels)
+        cost = inertia(self.rows, found.centers, labels)
+        return Clusters(centers=found.centers, labels=labels, inertia=cost, n_iter=found.n_iter)
 
 
 def assign(x: Array, centers: Array, *, device: torch.device | str | None = None) -> tuple[Tensor, Tensor]:
@@ -278,15 +297,12 @@ def _check(n_samples: int, n_clusters: int, *, n_init: int, max_iter: int, tol: 
 
 
 def _starts(
-    rows: Rows,
-    fixed: Sums,
-    init: Array | None,
-    *,
-    n_restarts: int,
-    greedy: bool,
-    generator: torch.Generator,
+    samples: _Samples, init: Array | None, *, n_restarts: int, greedy: bool | None, seed: int | torch.Generator
 ) -> Tensor:
     """Centres to start from, (R, K, d): those of `init`, then means of labelled classes, the others drawn from the rows."""
+    rows, fixed = samples.free if len(samples.free) else samples.rows, samples.fixed
+    greedy = len(samples.free) == len(samples.rows) if greedy is None else greedy
+    generator = seed if isinstance(seed, torch.Generator) else torch.Generator().manual_seed(int(seed))
     n_clusters = len(fixed.counts)
     means = fixed.features / fixed.counts.clamp(min=1)[:, None]
     is_set = fixed.counts > 0  # (K,)

@@ -6,8 +6,10 @@ for the best K. A labelled sample that shares its cluster with a new class costs
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment, minimize_scalar
 from sklearn.metrics.cluster import contingency_matrix
@@ -40,12 +42,10 @@ def estimate_by_search(
         Class of each sample, 0 to `n_known` - 1, or -1 for unlabelled.
     n_known : int
         Number of known classes, the lower end of the search.
-    seed : int, default=0
-        Seed of k-means.
     max_categories : int, default=1000
         Upper end of the search; at most the number of samples is used.
-    n_init : int, default=10
-        Number of restarts of each k-means.
+    seed, n_init : int, default=0 and 10
+        Seed and number of restarts of each k-means.
 
     Returns
     -------
@@ -71,27 +71,8 @@ def estimate_by_search(
     True
     """
     x, y = check_features(features, labels, n_known)
-    given = y >= 0
-    most = min(max_categories, len(x))
-    if most <= n_known:
-        raise ConfigError(
-            f"The search needs room above the {n_known} known classes; got at most {most} categories.",
-            fix="Increase `max_categories`.",
-            code="search-range",
-            n_known=n_known,
-            most=most,
-        )
-    scores: dict[int, float] = {}
-
-    def loss(value: float) -> float:
-        k = round(value)
-        if k not in scores:
-            cluster = k_means(x, k, n_init=n_init, seed=seed).labels.numpy()
-            counts = contingency_matrix(y[given], cluster[given])
-            scores[k] = float(counts[linear_sum_assignment(counts, maximize=True)].sum() / given.sum())
-        return -scores[k]
-
-    minimize_scalar(loss, bounds=(n_known, most), method="bounded", options={"xatol": 0.5})
+    bounds = _bounds(n_known, min(max_categories, len(x)))
+    scores = _search(lambda k: _accuracy(y, k_means(x, k, n_init=n_init, seed=seed).labels.numpy()), bounds)
     best = max(scores, key=lambda k: scores[k])
     return Estimate(
         n_categories=best,
@@ -102,3 +83,37 @@ def estimate_by_search(
         quality=round(scores[best], 4),
         curve=tuple((k, round(scores[k], 4)) for k in sorted(scores)),
     )
+
+
+def _bounds(n_known: int, most: int) -> tuple[int, int]:
+    """Both ends of the search, checked."""
+    if most <= n_known:
+        raise ConfigError(
+            f"The search needs room above the {n_known} known classes; got at most {most} categories.",
+            fix="Increase `max_categories`.",
+            code="search-range",
+            n_known=n_known,
+            most=most,
+        )
+    return n_known, most
+
+
+def _search(score: Callable[[int], float], bounds: tuple[int, int]) -> dict[int, float]:
+    """Scores of the numbers of categories that Brent's bounded search for the highest score visits."""
+    scores: dict[int, float] = {}
+
+    def loss(value: float) -> float:
+        k = round(value)
+        if k not in scores:
+            scores[k] = score(k)
+        return -scores[k]
+
+    minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.5})
+    return scores
+
+
+def _accuracy(labels: NDArray[np.int64], clusters: NDArray[np.int64]) -> float:
+    """Accuracy on the labelled samples under the best matching; labels and clusters (n,)."""
+    given = labels >= 0
+    counts = contingency_matrix(labels[given], clusters[given])
+    return float(counts[linear_sum_assignment(counts, maximize=True)].sum() / given.sum())

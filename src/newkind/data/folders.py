@@ -55,6 +55,22 @@ def read_folder(root: str | os.PathLike[str]) -> Collection:
     """
     root = Path(root)
     walk = FolderWalk(root)
+    names, labels, classes = _labelled_images(walk, root)
+    if not names:
+        fix = f"Expected one subfolder per known class with {', '.join(sorted(IMAGE_SUFFIXES))} files in it."
+        raise no_images(f"{printable(str(root))} has no image", walk.skipped, walk.ignored, fix)
+    items = FileImages(root, Names(names))
+    return Collection(
+        catalog=Catalog(items=items, labels=np.array(labels, dtype=np.int32), class_names=tuple(classes)),
+        skipped=walk.skipped,
+        ignored=dict(walk.ignored),
+        origin=str(root),
+        location=os.path.abspath(root),
+    )
+
+
+def _labelled_images(walk: FolderWalk, root: Path) -> tuple[list[str], list[int], list[str]]:
+    """Names and labels (-1 for unlabelled) of the images below a folder, and the names of the classes."""
     names: list[str] = []
     labels: list[int] = []
     classes: list[str] = []
@@ -71,14 +87,4 @@ def read_folder(root: str | os.PathLike[str]) -> Collection:
         elif walk.is_image(entry):
             names.append(entry.name)
             labels.append(-1)
-    if not names:
-        fix = f"Expected one subfolder per known class with {', '.join(sorted(IMAGE_SUFFIXES))} files in it."
-        raise no_images(f"{printable(str(root))} has no image", walk.skipped, walk.ignored, fix)
-    items = FileImages(root, Names(names))
-    return Collection(
-        catalog=Catalog(items=items, labels=np.array(labels, dtype=np.int32), class_names=tuple(classes)),
-        skipped=walk.skipped,
-        ignored=dict(walk.ignored),
-        origin=str(root),
-        location=os.path.abspath(root),
-    )
+    return names, labels, classes

@@ -101,27 +101,20 @@ def evaluate(
 
     Parameters
     ----------
-    y_true : array-like of int or str, shape (n_samples,)
-        True classes of the unlabelled samples.
-    y_pred : array-like of int or str, shape (n_samples,)
-        Predicted categories.
+    y_true, y_pred : array-like of int or str, shape (n_samples,)
+        True classes and predicted categories of the unlabelled samples.
     is_old : array-like of bool, shape (n_samples,)
         Whether the true class is one of the known classes.
     class_names : sequence of str, optional
         `class_names[i]` is the name of class i. Default: the label itself.
-    n_known : int, optional
-        Number of known classes for the accuracy by name, if labels are integers; see `by_name`.
-    known_names : sequence of str, optional
-        Names of the known classes for the accuracy by name, if labels are strings; see `by_name`.
-    novelty : array-like of float, shape (n_samples,), optional
-        Novelty of each sample, for its AUROC.
-    confidence : array-like of float, shape (n_samples,), optional
-        Probability of each predicted category, for the calibration error.
+    n_known, known_names : int and sequence of str, optional
+        Known classes for the accuracy by name (see `by_name`): their number for integer labels, their names for strings.
+    novelty, confidence : array-like of float, shape (n_samples,), optional
+        Novelty of each sample, for its AUROC, and probability of its predicted category, for the calibration error.
 
     Returns
     -------
     Evaluation
-        All scores.
 
     Raises
     ------
@@ -131,10 +124,8 @@ def evaluate(
     Examples
     --------
     >>> found = evaluate([0, 0, 1, 1], [0, 2, 2, 2], [True, True, False, False], ["owl", "wren"], n_known=1)
-    >>> found.accuracy.all, found.by_name.old, found.by_name.new
-    (0.75, 0.5, 1.0)
-    >>> found.errors.false_new
-    0.25
+    >>> found.accuracy.all, found.by_name.old, found.by_name.new, found.errors.false_new
+    (0.75, 0.5, 1.0, 0.25)
     >>> [(row.name, row.cluster) for row in found.classes]
     [('owl', 0), ('wren', 2)]
     """
@@ -142,15 +133,12 @@ def evaluate(
     true, pred = matching.samples()
     comparable = (matching.classes.dtype.kind == "U") == (matching.clusters.dtype.kind == "U")
     named = match_by_name(matching, n_known=n_known, known_names=known_names) if comparable else None
-    old = np.asarray(is_old, dtype=bool)
-    both = novelty is not None and old.any() and not old.all()
-    sure = confidence is not None and named is not None
     return Evaluation(
         n_samples=len(true),
         accuracy=Accuracy.of(matching),
         by_name=None if named is None else Accuracy.of(named),
-        novelty_auroc=novelty_auroc(old, novelty) if both else None,  # type: ignore[arg-type]
-        calibration_error=calibration_error(confidence, named.is_correct(y_true, y_pred)) if sure else None,  # type: ignore[arg-type, union-attr]
+        novelty_auroc=_novelty_auroc(is_old, novelty),
+        calibration_error=_calibration_error(named, y_true, y_pred, confidence),
         errors=ErrorKinds.of(matching),
         nmi=nmi(true, pred),
         ari=ari(true, pred),
@@ -158,6 +146,21 @@ def evaluate(
         distribution=Distribution.of(matching),
         matching=matching,
     )
+
+
+def _novelty_auroc(is_old: ArrayLike, novelty: ArrayLike | None) -> float | None:
+    """AUROC of the novelty (n_samples,); None without novelty, or if all samples are Old or all New."""
+    old = np.asarray(is_old, dtype=bool)
+    return None if novelty is None or old.all() or not old.any() else novelty_auroc(old, novelty)
+
+
+def _calibration_error(
+    named: Matching | None, y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike | None
+) -> float | None:
+    """Calibration error of the confidence (n_samples,) against correctness by name; None if either is missing."""
+    if named is None or confidence is None:
+        return None
+    return calibration_error(confidence, named.is_correct(y_true, y_pred))
 
 
 def _without_nan(scores: Accuracy) -> dict[str, float | None]:

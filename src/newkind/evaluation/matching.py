@@ -144,14 +144,7 @@ def match(y_true: ArrayLike, y_pred: ArrayLike, is_old: ArrayLike) -> Matching:
     old = np.asarray(is_old)
     _check(true, pred, old, classes)
     shape = len(classes), len(clusters)
-    if shape[0] * shape[1] > MAX_CELLS:
-        raise DataError(
-            f"{shape[0]} classes and {shape[1]} clusters are too many to match.",
-            fix="Check that `y_true` and `y_pred` are classes, not sample numbers.",
-            code="too-many-labels",
-            n_classes=shape[0],
-            n_clusters=shape[1],
-        )
+    _check_size(*shape)
     counts = np.bincount(true * shape[1] + pred, minlength=shape[0] * shape[1]).reshape(shape)
     n_old = np.bincount(true[old], minlength=shape[0])  # (C,)
     mixed = np.flatnonzero((n_old > 0) & (n_old < counts.sum(axis=1)))
@@ -186,6 +179,18 @@ def _check(true: NDArray[np.int64], pred: NDArray[np.int64], old: NDArray[Any], 
             f"`y_true` has negative entries (such as {classes[0]}), which mean that the true class is unknown.",
             fix="Leave these samples out.",
             code="unknown-truth",
+        )
+
+
+def _check_size(n_classes: int, n_clusters: int) -> None:
+    """Raise for a confusion matrix that would not fit into memory."""
+    if n_classes * n_clusters > MAX_CELLS:
+        raise DataError(
+            f"{n_classes} classes and {n_clusters} clusters are too many to match.",
+            fix="Check that `y_true` and `y_pred` are classes, not sample numbers.",
+            code="too-many-labels",
+            n_classes=n_classes,
+            n_clusters=n_clusters,
         )
 
 

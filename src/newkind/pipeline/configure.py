@@ -19,6 +19,7 @@ def configure(
     method: str = "simgcd",
     recipe: str | None = None,
     n_categories: int | Literal["auto"] | str | NCategories | None = None,
+    at_most: int | None = None,
     settings: Mapping[str, Any] | None = None,
     training: TrainingConfig | None = None,
     backbone: BackboneConfig | None = None,
@@ -36,6 +37,8 @@ def configure(
         Recipe of `simgcd`. Default: modern, or release on a DINO v1 backbone.
     n_categories : int, "auto" or NCategories, optional
         Number of categories, known and new together. Default: the true number if the data has a truth, otherwise "auto".
+    at_most : int, optional
+        Upper bound of an estimated number of categories. Not used with an `NCategories`, which has its own.
     settings : mapping, optional
         Settings of the method, field to value or text.
     training : TrainingConfig, optional
@@ -53,8 +56,8 @@ def configure(
     recipe = recipe or (default_recipe(method, backbone.name) if method == "simgcd" else None)
     name = resolve_method(method, recipe)
     if not isinstance(n_categories, NCategories):
-        truth = collection.truth
-        n_categories = NCategories.read(n_categories, n_true=None if truth is None else len(truth.class_names))
+        n_true = None if collection.truth is None else len(collection.truth.class_names)
+        n_categories = NCategories.read(n_categories, at_most=at_most, n_true=n_true)
     return DiscoverConfig(
         method_name=name,
         method=method_config(
