@@ -237,18 +237,45 @@ def test_more_processes_than_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.facts == {"local_rank": 2, "n_gpus": 2}
 
 
-def test_sigterm_after_the_death_of_another_process_still_says_why() -> None:
-    """The launcher sends SIGTERM while the error is on its way to the terminal."""
-    program = """
-import os, signal
+FIRST_OF_TWO = """
+import os, signal, sys
 from newkind import distributed
-distributed.world_size = lambda: 2
-try:
-    with distributed.clear_message():
-        raise RuntimeError("[gloo] Connection closed by peer")
-except distributed.NewkindError:
-    os.kill(os.getpid(), signal.SIGTERM)
+distributed.init_from_environment()
+if distributed.rank() == 1:
+    os._exit(0)
+with distributed.clear_message():
+    if "sigterm-first" in sys.argv:
+        os.kill(os.getpid(), signal.SIGTERM)
+    try:
+        while True:
+            distributed.barrier()
+    except distributed.NewkindError as error:
+        assert error.code == "process-died"
+        if "sigterm-later" not in sys.argv:
+            raise SystemExit(7)
+        raise
+    finally:
+        if "sigterm-later" in sys.argv:
+            os.kill(os.getpid(), signal.SIGTERM)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 2
-    assert "[process-died]" in done.stderr
+
+
+@pytest.mark.parametrize(("moment", "code"), [("sigterm-first", 2), ("sigterm-later", 2), ("no-sigterm", 7)])
+def test_the_death_of_another_process_is_said(moment: str, code: int) -> None:
+    """The launcher sends SIGTERM before the connection fails, or while the error is on its way to the terminal."""
+    command = [sys.executable, "-c", FIRST_OF_TWO, moment]
+    port = str(free_port())
+    variables = [
+        dict(zip(VARIABLES, (rank, "2", rank, "127.0.0.1", port), strict=True)) | {"OMP_NUM_THREADS": "1"}
+        for rank in "01"
+    ]
+    second = subprocess.Popen(command, env=os.environ | variables[1])
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=TIMEOUT, env=os.environ | variables[0]
+        )
+    finally:
+        second.kill()
+        second.wait(timeout=TIMEOUT)
+    assert done.returncode == code, done.stderr
+    assert ("[process-died]" in done.stderr) == (code == 2)

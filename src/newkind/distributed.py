@@ -41,19 +41,15 @@ __all__ = [
 PATIENCE = timedelta(days=7)
 """Time that processes wait for the one that builds the token cache. A process that dies is noticed at once, because its
 connection is closed."""
-DEATH = ("Connection closed", "Connection reset", "connection", "NCCL", "Socket", "Broken pipe", "Timed out", "timeout")
-"""Words in errors of the process group that mean that another process has ended."""
 
 
 @contextmanager
 def clear_message() -> Iterator[None]:
-    """Turn the failure of another process of the job into a readable error.
+    """Say plainly that another process of the job has ended, for the time in which the launcher may end this one.
 
-    Raises
-    ------
-    NewkindError
-        With code `process-died`, instead of an error about a closed connection. SIGTERM from the launcher, which may come
-        at any moment until this process has ended, prints the same message and exits with code 2.
+    The launcher sends SIGTERM to all processes when one has ended, at any moment. In a job of several processes, SIGTERM
+    prints the error `process-died` and exits with code 2. After an error it still does, because the launcher may be
+    faster than the message of that error on its way to the terminal.
     """
 
     def ended(*_: object) -> None:
@@ -63,16 +59,24 @@ def clear_message() -> Iterator[None]:
         os._exit(2)
 
     before = signal.signal(signal.SIGTERM, ended) if world_size() > 1 else None
+    yield
+    if before is not None:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _needs_every_process() -> Iterator[None]:
+    """Around a call that communicates. It fails only if another process has ended, whatever the backend's words are.
+
+    Raises
+    ------
+    NewkindError
+        With code `process-died`.
+    """
     try:
         yield
     except RuntimeError as error:
-        if world_size() == 1 or not any(word in str(error) for word in DEATH):
-            raise
-        before = None  # The launcher ends this process soon, perhaps before the error is printed.
-        raise _peer_died() from None
-    finally:
-        if before is not None:
-            signal.signal(signal.SIGTERM, before)
+        raise _peer_died() from error
 
 
 def _peer_died() -> NewkindError:
@@ -142,7 +146,8 @@ def broadcast(x: Tensor) -> Tensor:
     if world_size() == 1:
         return x
     sent = x.detach().contiguous().clone()
-    dist.broadcast(sent, src=0)
+    with _needs_every_process():
+        dist.broadcast(sent, src=0)
     return sent
 
 
@@ -164,7 +169,8 @@ def gather(x: Tensor) -> Tensor:
         return x
     x = x.contiguous()
     parts = [torch.empty_like(x) for _ in range(world_size())]
-    dist.all_gather(parts, x)
+    with _needs_every_process():
+        dist.all_gather(parts, x)
     return torch.cat(parts)
 
 
@@ -224,7 +230,8 @@ def average_gradients(parameters: Iterable[Tensor]) -> None:
     grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
     is_there = grads[0].new_tensor([p.grad is not None for p in parameters])
     buffer = torch.cat([*(g.flatten() for g in grads), is_there])
-    dist.all_reduce(buffer)
+    with _needs_every_process():
+        dist.all_reduce(buffer)
     *sums, is_anywhere = torch.split(buffer, [*(p.numel() for p in parameters), len(parameters)])
     for p, total, there in zip(parameters, sums, is_anywhere.tolist(), strict=True):
         if there:
@@ -282,7 +289,8 @@ def shutdown() -> None:
 def barrier() -> None:
     """Wait until every process has reached this call."""
     if _has_group():
-        dist.barrier()
+        with _needs_every_process():
+            dist.barrier()
 
 
 def _has_group() -> bool:
@@ -300,5 +308,6 @@ class _Gather(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor:  # noqa: ARG004
         total = grad.clone(memory_format=torch.contiguous_format)  # (W * N, ...)
-        dist.all_reduce(total)
+        with _needs_every_process():
+            dist.all_reduce(total)
         return total.chunk(world_size())[rank()]

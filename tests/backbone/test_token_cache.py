@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -142,57 +141,59 @@ def test_a_full_disk_takes_fewer_views_and_then_none(collection, key, backbone, 
 
 
 BUILDER = """
-import sys
+import os, signal, sys
 from pathlib import Path
+from newkind.backbone import token_store
 from newkind.backbone.loader import load_backbone
 from newkind.backbone.sources import open_source
 from newkind.config import BackboneConfig
 from newkind.data import read_folder
+
+steps = int(sys.argv[2])
+write_all, fsync = token_store._write_all, os.fsync
+
+def step():
+    global steps
+    steps -= 1
+    return steps == 0
+
+def kill():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def write_or_die(file, at, content):
+    if step():
+        write_all(file, at, content[: len(content) // 2])
+        kill()
+    write_all(file, at, content)
+
+def fsync_or_die(number):
+    if step():
+        kill()
+    fsync(number)
+
+token_store._write_all, os.fsync = write_or_die, fsync_or_die
 config = BackboneConfig(name="vit_tiny_patch16_224", random_weights=True, image_size=32, views=3, device="cpu")
 open_source(read_folder(Path(sys.argv[1])), config, load_backbone(config))
 """
 
 
-def start_builder(photographs: Path, root: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", BUILDER, str(photographs)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
+def run_builder(photographs: Path, root: Path, *, killed_at_step: int) -> int:
+    """Build a cache in a process that is killed at a step, in the middle of a record or before a flush; 0 for never."""
+    return subprocess.run(
+        [sys.executable, "-c", BUILDER, str(photographs), str(killed_at_step)],
+        check=False,
+        timeout=TIMEOUT,
         env=os.environ | {"OMP_NUM_THREADS": "1", "NEWKIND_CACHE": str(root)},
-    )
-
-
-def finish(process: subprocess.Popen[str]) -> None:
-    try:
-        _, errors = process.communicate(timeout=TIMEOUT)
-    finally:
-        process.kill()
-    assert process.returncode == 0, errors
-
-
-def kill_after(process: subprocess.Popen[str], root: Path, n_records: int) -> bool:
-    """Kill the builder when at least so many records are written; whether it was killed before it had finished."""
-    deadline = time.monotonic() + TIMEOUT
-    while process.poll() is None and time.monotonic() < deadline:
-        index = list(root.glob("tokens/*/index.bin"))
-        if index and index[0].stat().st_size >= n_records * 24:
-            break
-        time.sleep(0.002)
-    process.kill()
-    process.communicate(timeout=TIMEOUT)
-    return process.returncode == -signal.SIGKILL
+    ).returncode
 
 
 def test_kill_dash_nine_at_any_moment_leaves_the_same_bytes(photographs, tmp_path) -> None:
-    source = photographs / "a" / "01.png"
-    for i in range(100):  # enough images that a build takes a moment
-        (photographs / "a" / f"more{i}.png").write_bytes(source.read_bytes() + bytes([i]))
     whole, torn = tmp_path / "whole", tmp_path / "torn"
-    finish(start_builder(photographs, whole))
-    killed = [kill_after(start_builder(photographs, torn), torn, n_records) for n_records in (1, 30, 60)]
-    assert sum(killed) >= 2
-    finish(start_builder(photographs, torn))
+    assert run_builder(photographs, whole, killed_at_step=0) == 0
+    # In the middle of the second group, between its records and their index entries, before the index is flushed.
+    for killed_at_step in (16, 9, 10):
+        assert run_builder(photographs, torn, killed_at_step=killed_at_step) == -signal.SIGKILL
+    assert run_builder(photographs, torn, killed_at_step=0) == 0
     (first,), (second,) = (list((root / "tokens").iterdir()) for root in (whole, torn))
     assert contents(first) == contents(second)
 

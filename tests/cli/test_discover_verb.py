@@ -6,12 +6,10 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 
 SMALL = [
@@ -102,28 +100,54 @@ def test_the_whole_journey(newkind: Newkind, shapes: Path, tmp_path: Path) -> No
         assert json.loads(scored.stdout)[name] == pytest.approx(own[name], nan_ok=True)
 
 
+# The command line in a process that kills itself: at the given moment, always the same one, with the real signal.
+KILLED = """
+import os, signal
+from newkind import distributed
+from newkind.cli import main
+from newkind.runs.run import Run
+
+def killed_at(call, n):
+    def counted(*arguments):
+        nonlocal n
+        n -= 1
+        if n == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*arguments)
+    return counted
+
+if "RANK" not in os.environ:
+    Run.append_metrics = killed_at(Run.append_metrics, 4)
+elif os.environ["RANK"] == "1":
+    distributed.average_gradients = killed_at(distributed.average_gradients, 10)
+main()
+"""
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> str:
+    """A program that runs `newkind` and is killed in epoch 4; in two processes the second one, within epoch 3."""
+    program = tmp_path / "killed.py"
+    program.write_text(KILLED)
+    return str(program)
+
+
 def test_kill_dash_nine_and_the_same_command_end_with_the_same_bytes(
-    newkind: Newkind, environment: dict[str, str], shapes: Path, tmp_path: Path
+    newkind: Newkind, environment: dict[str, str], shapes: Path, tmp_path: Path, killed: str
 ) -> None:
-    arguments = ["discover", str(shapes), *SMALL, "--epochs", "30"]
+    arguments = ["discover", str(shapes), *SMALL, "--epochs", "6", "--checkpoint-seconds", "0"]
     assert newkind(*arguments, "--out", tmp_path / "whole").returncode == 0
     torn = tmp_path / "torn"
-    environment = environment | {"NEWKIND_CHECKPOINT_SECONDS": "0"}
-    command = [sys.executable, "-m", "newkind", *arguments, "--out", str(torn)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
-    while process.poll() is None:
-        metrics = torn / "metrics.jsonl"
-        if metrics.exists() and metrics.read_text().count("\n") >= 4:
-            process.send_signal(signal.SIGKILL)
-        time.sleep(0.01)
-    assert process.returncode == -signal.SIGKILL
+    command = [sys.executable, killed, *arguments, "--out", str(torn)]
+    process = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300)
+    assert process.returncode == -signal.SIGKILL, process.stderr
+    assert (torn / "metrics.jsonl").read_text().count("\n") == 3
     assert not (torn / "assignments.csv").exists()
     done = newkind(*arguments, "--out", torn)
     assert done.returncode == 0, done.stderr
-    assert "Resuming after epoch" in done.stderr
+    assert "epoch 4 of 6" in done.stderr
     for name in ("assignments.csv", "categories.json"):
         assert (torn / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    assert len((torn / "metrics.jsonl").read_text().splitlines()) == 30
 
 
 def test_two_processes_score_once_over_everything(shapes: Path, tmp_path: Path, environment: dict[str, str]) -> None:
@@ -311,34 +335,24 @@ def test_a_disk_that_fills_up_loses_nothing(
 
 
 def test_a_process_that_dies_ends_the_job_plainly_and_the_same_command_resumes(
-    shapes: Path, tmp_path: Path, environment: dict[str, str]
+    shapes: Path, tmp_path: Path, environment: dict[str, str], killed: str
 ) -> None:
     out = tmp_path / "run"
-    command = [
-        *IN_TWO_PROCESSES,
-        str(shapes),
-        "--out",
-        str(out),
-        *SMALL[:-1],
-        "8",
-        "--epochs",
-        "40",
-        "--checkpoint-seconds",
-        "0",
-    ]
-    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
-    while job.poll() is None and not (out / "checkpoint.safetensors").exists():
-        time.sleep(0.05)
-    workers = psutil.Process(job.pid).children(recursive=True)
-    second = next(p for p in workers if p.environ().get("RANK") == "1")
-    second.kill()
-    output = job.communicate(timeout=300)[0]
-    assert job.returncode != 0
-    assert "[process-died]" in output
+    arguments = ["discover", str(shapes), "--out", str(out), *SMALL[:-1], "8", "--epochs", "4"]
+    arguments += ["--checkpoint-seconds", "0"]
+
+    def launched(*program: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*LAUNCH, *program, *arguments], capture_output=True, text=True, check=False, env=environment, timeout=300
+        )
+
+    done = launched(killed)
+    assert done.returncode != 0
+    assert "[process-died]" in done.stderr
     assert not (out / "assignments.csv").exists()
-    again = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300)
+    again = launched("-m", "newkind")
     assert again.returncode == 0, again.stderr
-    assert "Resuming after epoch" in again.stderr
+    assert "epoch 2 of 4" in again.stderr
 
 
 def test_doctor(newkind: Newkind) -> None:

@@ -131,18 +131,18 @@ def test_a_killed_process_loses_no_finished_cell(blobs: Path, tmp_path: Path) ->
     program = """
         import os, signal, sys
         from pathlib import Path
-        sys.path.insert(0, sys.argv[3])
+        sys.path[:0] = sys.argv[3:]
         from test_scheduler import make_cells
         from newkind.experiments.scheduler import Schedule
         schedule = Schedule(make_cells(Path(sys.argv[1])), Path(sys.argv[2]))
         schedule.run(after_cell=lambda: os.kill(os.getpid(), signal.SIGKILL))
     """
-    here = str(Path(__file__).parent)
+    here = Path(__file__).parent
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program), str(blobs), str(tmp_path), here],
+        [sys.executable, "-c", textwrap.dedent(program), str(blobs), str(tmp_path), str(here), str(here.parent)],
         check=False,
         timeout=300,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(here).parent)},
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == -signal.SIGKILL
     schedule = Schedule(make_cells(blobs), tmp_path)

@@ -65,6 +65,7 @@ def discover(
 ) -> None:
     """Discover the categories of partly labelled images. The same command resumes an interrupted run."""
     from newkind import distributed
+    from newkind.api import report_outcome
     from newkind.data import open_data
     from newkind.pipeline.configure import configure, read_settings
     from newkind.pipeline.discover import discover as run_discovery
@@ -73,27 +74,26 @@ def discover(
     distributed.init_from_environment()
     if not distributed.main_process():
         _hide_messages()
-    collection = open_data(data)
     epochs = default_epochs(method, backbone.name, recipe) if epochs is None else epochs
-    config = configure(
-        collection,
-        method=method,
-        recipe=recipe,
-        n_categories=n_categories,
-        at_most=at_most,
-        settings=read_settings(settings or []),
-        training=replace(training, epochs=epochs),
-        backbone=backbone,
-        online=online,
-    )
-    with distributed.clear_message(), TrainingDisplay(epochs, out if tensorboard else None) as display:
-        outcome = run_discovery(
-            collection, out, config, overwrite=overwrite, resume=resume, dry_run=dry_run, on_epoch=display.show
+    with distributed.clear_message():
+        collection = open_data(data)
+        config = configure(
+            collection,
+            method=method,
+            recipe=recipe,
+            n_categories=n_categories,
+            at_most=at_most,
+            settings=read_settings(settings or []),
+            training=replace(training, epochs=epochs),
+            backbone=backbone,
+            online=online,
         )
-    if outcome is not None and distributed.main_process():
-        from newkind.api import report_outcome
-
-        _print_outcome(outcome, config, report_outcome(outcome, collection) if report else None)
+        with TrainingDisplay(epochs, out if tensorboard else None) as display:
+            outcome = run_discovery(
+                collection, out, config, overwrite=overwrite, resume=resume, dry_run=dry_run, on_epoch=display.show
+            )
+        if outcome is not None and distributed.main_process():
+            _print_outcome(outcome, config, report_outcome(outcome, collection) if report else None)
     distributed.shutdown()
 
 
