@@ -26,7 +26,7 @@ def consistency_loss(probabilities: Tensor, n_views: int) -> Tensor:
     Returns
     -------
     tensor of shape ()
-        The loss; for an empty batch a zero that keeps the graph.
+        Mean of the squared differences; for an empty batch a zero that keeps the graph.
 
     Examples
     --------

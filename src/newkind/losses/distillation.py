@@ -32,7 +32,7 @@ def self_distillation_loss(
     Returns
     -------
     tensor of shape ()
-        The loss; for an empty batch a zero that keeps the graph.
+        Mean over ordered pairs of views and samples; for an empty batch a zero that keeps the graph.
 
     Raises
     ------

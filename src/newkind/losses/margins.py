@@ -52,7 +52,7 @@ def margin_loss(logits: Tensor, labels: Tensor, *, margin: Tensor | float, tempe
     Returns
     -------
     tensor of shape ()
-        The loss; for an empty batch a zero that keeps the graph.
+        Mean cross-entropy with the margin; for an empty batch a zero that keeps the graph.
 
     Examples
     --------

@@ -26,7 +26,7 @@ def pair_loss(p: Tensor, other: Tensor, same: Tensor) -> Tensor:
     Returns
     -------
     tensor of shape ()
-        The loss; for an empty batch a zero that keeps the graph.
+        Mean over the pairs; for an empty batch a zero that keeps the graph.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def partner_loss(log_p: Tensor, log_partner: Tensor) -> Tensor:
     Returns
     -------
     tensor of shape ()
-        The loss; for an empty batch a zero that keeps the graph.
+        Mean over the samples; for an empty batch a zero that keeps the graph.
 
     Examples
     --------

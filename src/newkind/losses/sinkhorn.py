@@ -82,7 +82,7 @@ def self_label_loss(
     Returns
     -------
     tensor of shape ()
-        The loss; for an empty batch a zero that keeps the graph.
+        Mean cross-entropy with the self-labels; for an empty batch a zero that keeps the graph.
 
     Examples
     --------

@@ -23,7 +23,7 @@ def supervised_loss(logits: Tensor, labels: Tensor, *, temperature: float) -> Te
     Returns
     -------
     tensor of shape ()
-        The loss; for an empty batch a zero that keeps the graph.
+        Mean cross-entropy; for an empty batch a zero that keeps the graph.
 
     Examples
     --------

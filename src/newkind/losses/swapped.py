@@ -29,7 +29,7 @@ def swapped_prediction_loss(logits: Tensor, targets: Tensor, *, temperature: flo
     Returns
     -------
     tensor of shape ()
-        The loss; for an empty batch a zero that keeps the graph.
+        Mean of the cross-entropies; for an empty batch a zero that keeps the graph.
 
     Raises
     ------

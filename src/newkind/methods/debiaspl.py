@@ -60,15 +60,6 @@ class DebiasPLConfig(RepresentationConfig):
 class DebiasPL(PrototypeMethod):
     """Projector and prototypes on the class feature; the network keeps the teacher.
 
-    Parameters
-    ----------
-    dim : int
-        Dimension of the features.
-    n_categories : int
-        Number of prototypes K.
-    config : DebiasPLConfig
-        Settings.
-
     Attributes
     ----------
     mean_prediction : Tensor of shape (K,)

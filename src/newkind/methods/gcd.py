@@ -20,17 +20,7 @@ class GCDConfig(RepresentationConfig, ClusteringConfig):
 
 
 class GCD(CentreMethod):
-    """(1 - lambda) InfoNCE + lambda SupCon on a projector; categories are centres among the features of the backbone.
-
-    Parameters
-    ----------
-    dim : int
-        Dimension of the features.
-    n_categories : int
-        Number of centres K.
-    config : GCDConfig
-        Settings.
-    """
+    """(1 - lambda) InfoNCE + lambda SupCon on a projector; categories are centres among the features of the backbone."""
 
     clamp: ClassVar[bool] = True
     costly_readout: ClassVar[bool] = True

@@ -14,17 +14,7 @@ __all__ = ["KMeans"]
 
 
 class KMeans(CentreMethod):
-    """Clusters all images, labelled and unlabelled; nothing is trained.
-
-    Parameters
-    ----------
-    dim : int
-        Dimension of the features.
-    n_categories : int
-        Number of clusters K.
-    config : ClusteringConfig
-        Settings.
-    """
+    """Clusters all images, labelled and unlabelled; nothing is trained."""
 
     trains: ClassVar[bool] = False
     clamp: ClassVar[bool] = False

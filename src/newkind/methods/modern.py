@@ -58,17 +58,7 @@ class ModernConfig(DistillationConfig, FrameConfig):
 
 
 class Modern(Method):
-    """Prototypes in a frame of the class feature.
-
-    Parameters
-    ----------
-    dim : int
-        Dimension d of the class feature.
-    n_categories : int
-        Number of prototypes K.
-    config : ModernConfig
-        Settings.
-    """
+    """Prototypes in a frame of the class feature."""
 
     config: ModernConfig
 

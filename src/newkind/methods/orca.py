@@ -57,15 +57,6 @@ class ORCAConfig(MethodConfig):
 class ORCA(PrototypeMethod):
     """Prototypes on the class feature.
 
-    Parameters
-    ----------
-    dim : int
-        Dimension of the features.
-    n_categories : int
-        Number of prototypes K.
-    config : ORCAConfig
-        Settings.
-
     Attributes
     ----------
     uncertainty : Tensor of shape ()

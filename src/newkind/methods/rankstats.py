@@ -59,17 +59,7 @@ class RankStatsConfig(MethodConfig):
 
 
 class RankStats(PrototypeMethod):
-    """Prototypes on the class feature, whose largest dimensions also show which samples belong together.
-
-    Parameters
-    ----------
-    dim : int
-        Dimension of the features.
-    n_categories : int
-        Number of prototypes K.
-    config : RankStatsConfig
-        Settings.
-    """
+    """Prototypes on the class feature, whose largest dimensions also show which samples belong together."""
 
     config: RankStatsConfig
 

@@ -125,17 +125,7 @@ def simgcd_recipe(recipe: str, *, benchmark: str = "") -> SimGCDConfig:
 
 
 class SimGCD(PrototypeMethod):
-    """Projector and prototypes on the class feature.
-
-    Parameters
-    ----------
-    dim : int
-        Dimension d of the class feature.
-    n_categories : int
-        Number of prototypes K.
-    config : SimGCDConfig
-        Settings.
-    """
+    """Projector and prototypes on the class feature."""
 
     config: SimGCDConfig
 

@@ -60,15 +60,6 @@ class UNOConfig(MethodConfig):
 class UNO(Method):
     """Heads for K categories, of which one is used for predictions, and over-clustering heads that only help to train.
 
-    Parameters
-    ----------
-    dim : int
-        Dimension of the features.
-    n_categories : int
-        Number of prototypes K per head.
-    config : UNOConfig
-        Settings.
-
     Attributes
     ----------
     head_losses : Tensor of shape (n_heads,)
