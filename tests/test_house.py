@@ -1,9 +1,12 @@
 """The rules of the code base: layers, public names, sizes of files and functions, light imports, plain wording."""
 
 import ast
+import importlib
+import inspect
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -153,8 +156,6 @@ def test_the_median_file_is_short() -> None:
 
 def public_callables() -> list[tuple[str, object]]:
     """Everything that the public packages export."""
-    import importlib
-
     found = {}
     for package in (
         "newkind",
@@ -172,17 +173,56 @@ def public_callables() -> list[tuple[str, object]]:
     return sorted(found.items())
 
 
-@pytest.mark.parametrize(("name", "value"), public_callables(), ids=[name for name, _ in public_callables()])
-def test_every_public_parameter_is_documented(name: str, value: object) -> None:
-    import inspect
+PUBLIC = public_callables()
+everything_public = pytest.mark.parametrize(("name", "value"), PUBLIC, ids=[name for name, _ in PUBLIC])
 
+
+@everything_public
+def test_every_public_parameter_is_documented(name: str, value: object) -> None:
     assert inspect.getdoc(value), f"{name} has no docstring"
-    if inspect.isclass(value) and (issubclass(value, BaseException) or getattr(value, "_is_protocol", False)):
+    if is_error_or_protocol(value):
         return
     documented = parameter_docs(value) if inspect.isclass(value) else function_docs(inspect.getdoc(value) or "")
     for parameter in inspect.signature(value).parameters.values():  # type: ignore[arg-type]
         if parameter.name not in ("self", "cls"):
             assert parameter.name in documented, f"{name}: parameter {parameter.name} is not documented"
+
+
+@everything_public
+def test_every_public_result_is_documented(name: str, value: object) -> None:
+    functions = {name: value}
+    if inspect.isclass(value):
+        functions = {f"{name}.{k}": v for k, v in vars(value).items() if inspect.isfunction(v) and k.isidentifier()}
+    for key, function in functions.items():
+        if key.split(".")[-1].startswith("_") or not inspect.isroutine(function):
+            continue
+        text = inspect.getdoc(function) or inspect.getdoc(getattr(value, key.split(".")[-1])) or ""
+        returns_nothing = inspect.signature(function).return_annotation in (None, "None")
+        assert returns_nothing or re.search(r"^(Returns|Yields)\n-{3,}$", text, re.M), f"{key} has no section Returns"
+
+
+def has_example(value: object) -> bool:
+    return bool(re.search(r"^Examples\n-{3,}$.*^>>> ", inspect.getdoc(value) or "", re.M | re.S))
+
+
+@everything_public
+def test_everything_public_has_an_example(name: str, value: object) -> None:
+    """A class may have that of a base class, or be the result of a public function that has one."""
+    if is_error_or_protocol(value):
+        return
+    shown = [value]
+    if inspect.isclass(value):
+        shown += value.__mro__
+        shown += [f for _, f in PUBLIC if inspect.isfunction(f) and re.search(rf"\b{value.__name__}\b", returned(f))]
+    assert any(map(has_example, shown)), f"{name} has no example"
+
+
+def is_error_or_protocol(value: object) -> bool:
+    return inspect.isclass(value) and (issubclass(value, BaseException) or getattr(value, "_is_protocol", False))
+
+
+def returned(function: Callable[..., object]) -> str:
+    return str(inspect.signature(function).return_annotation)
 
 
 def function_docs(text: str) -> set[str]:

@@ -55,6 +55,18 @@ class Discovery:
         All categories.
     assignments : list of Assignment
         One per image that could be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from newkind.data import from_features
+    >>> data = from_features(np.random.default_rng(0).normal(size=(40, 8)), [0, 1, None, None] * 10)
+    >>> found = discover(data, tempfile.mkdtemp(), method="kmeans", n_categories=3, report=False)
+    >>> found.assignments[0].category, found.assignments[0].status
+    ('0', 'labelled')
+    >>> len(found.categories), found.outcome is None
+    (3, False)
     """
 
     def __init__(self, run: Run, outcome: Outcome | None = None) -> None:
@@ -136,23 +148,31 @@ def discover(
     Returns
     -------
     Discovery
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from newkind.data import from_features
+    >>> data = from_features(np.random.default_rng(0).normal(size=(60, 8)), ["bee", "wasp", None] * 20)
+    >>> found = discover(data, tempfile.mkdtemp(), n_categories=3, epochs=1, report=False)
+    >>> len(found.assignments), [category.name for category in found.categories]
+    (60, ['bee', 'wasp', 'new-01'])
     """
     collection = data if isinstance(data, Collection) else open_data(data)
-    backbone_name = str(options.get("backbone", DEFAULT_BACKBONE))
-    training, backbone = read_options(options, epochs=default_epochs(method, backbone_name, recipe))
-    config = configure(
-        collection,
-        method=method,
-        recipe=recipe,
-        n_categories=n_categories,
-        at_most=at_most,
-        settings=settings,
-        training=training,
-        backbone=backbone,
-        online=online,
-    )
+    number = {"n_categories": n_categories, "at_most": at_most}
+    config = _configured(collection, method, recipe, options, settings=settings, online=online, **number)
     outcome = _run_and_show(collection, Path(out), config, overwrite=overwrite, report=report, verbose=verbose)
     return Discovery(Run.open(Path(out)), outcome)
+
+
+def _configured(
+    collection: Collection, method: str, recipe: str | None, options: Mapping[str, Any], **more: Any
+) -> DiscoverConfig:
+    """Configuration of a discovery; training and backbone are among the options."""
+    epochs = default_epochs(method, str(options.get("backbone", DEFAULT_BACKBONE)), recipe)
+    training, backbone = read_options(options, epochs=epochs)
+    return configure(collection, method=method, recipe=recipe, training=training, backbone=backbone, **more)
 
 
 def _run_and_show(
@@ -186,6 +206,17 @@ def load(run: PathLike) -> Discovery:
     Returns
     -------
     Discovery
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from newkind.data import from_features
+    >>> data = from_features(np.random.default_rng(0).normal(size=(40, 8)), [0, 1, None, None] * 10)
+    >>> run = tempfile.mkdtemp()
+    >>> found = discover(data, run, method="kmeans", n_categories=3, report=False)
+    >>> [line.category for line in load(run).assignments] == [line.category for line in found.assignments]
+    True
     """
     return Discovery(Run.open(Path(run)))
 
@@ -204,6 +235,18 @@ def predict(run: PathLike, *images: PathLike) -> list[Assignment]:
     -------
     list of Assignment
         Exactly one per image, in order.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from newkind.data import from_features
+    >>> features = np.random.default_rng(0).normal(size=(40, 8))
+    >>> run = tempfile.mkdtemp()
+    >>> found = discover(from_features(features, [0, 1, -1, -1] * 10), run, method="kmeans", n_categories=3)
+    >>> np.savez(f"{run}/unseen.npz", features=features[:5], labels=[-1] * 5)
+    >>> len(predict(run, f"{run}/unseen.npz"))
+    5
     """
     return load(run).predict(*images)
 
@@ -228,6 +271,17 @@ def estimate_n_categories(
     -------
     Estimate
         The number with its 90 % interval.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from newkind.data import from_features
+    >>> rng = np.random.default_rng(0)
+    >>> truth = np.arange(240) % 12
+    >>> features = rng.normal(size=(12, 16))[truth] + 0.1 * rng.normal(size=(240, 16))
+    >>> labels = np.where((truth < 6) & (np.arange(240) < 120), truth, -1)
+    >>> estimate_n_categories(from_features(features, labels)).n_categories
+    12
     """
     collection = data if isinstance(data, Collection) else open_data(data)
     if obstacles := find_obstacles(collection.catalog.labels, collection.catalog.class_names):
@@ -279,6 +333,17 @@ def tune(
     -------
     Ranking
         Its `chosen` are settings for `discover`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from newkind.data import from_features
+    >>> X = np.random.default_rng(0).normal(size=(6, 8)).repeat(16, axis=0)
+    >>> data = from_features(X, np.where(np.arange(96) % 2, np.arange(96) // 16, -1))
+    >>> found = tune(data, tempfile.mkdtemp(), tries={"head_rate": [1, 2]}, epochs=1, batch_size=16)
+    >>> found.chosen.keys() <= {"head_rate"}
+    True
     """
     collection = data if isinstance(data, Collection) else open_data(data)
     training, backbone = read_options(options, epochs=EPOCHS)

@@ -62,6 +62,12 @@ class BackboneConfig:
         Seed of the random views and of random weights.
     device : str, default="auto"
         Device: cpu, cuda, mps, or auto for the first accelerator that works.
+
+    Examples
+    --------
+    >>> config = BackboneConfig(image_size=112, views=4)
+    >>> config.name, config.image_size, config.tuned_blocks
+    ('vit_small_patch14_dinov2.lvd142m', 112, 1)
     """
 
     name: str = setting(DEFAULT_BACKBONE, option="backbone")
@@ -108,6 +114,12 @@ class TrainingConfig:
         Minimum number of seconds between two checkpoints. The last epoch always writes one.
     seed : int, default=0
         Random seed.
+
+    Examples
+    --------
+    >>> config = TrainingConfig(epochs=20)
+    >>> config.epochs, config.batch_size
+    (20, 128)
     """
 
     epochs: int = setting(200, at_least=1)

@@ -17,13 +17,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from newkind.api import Discovery, discover, load
 from newkind.config import DEFAULT_BACKBONE, default_epochs
-from newkind.data import Catalog, Collection, encode_labels
+from newkind.data import Collection
+from newkind.data.array_likes import are_numbers, from_paths, list_of_labels, list_of_paths
 from newkind.data.arrays import from_arrays, from_features
-from newkind.data.items import FileImages
-from newkind.data.names import Names
-from newkind.errors import DataError, RunError
+from newkind.errors import RunError
 from newkind.methods.registry import find_method
-from newkind.pipeline.predict import open_model_source
+from newkind.pipeline.predict import model_features
 
 __all__ = ["DiscoveryEstimator"]
 
@@ -75,6 +74,14 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         Known classes, then new categories: numbers after the largest known one, or names new-01, new-02, ...
     n_features_in_ : int
         Number of features; only after `fit` on features.
+
+    Examples
+    --------
+    >>> from newkind.sklearn import GCD
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> model = GCD(n_categories=3, epochs=1, device="cpu").fit(X, ["bee", "wasp", ""] * 20)
+    >>> model.classes_.tolist(), model.labels_[:2].tolist()
+    (['bee', 'wasp', 'new-01'], ['bee', 'wasp'])
     """
 
     _method: ClassVar[str]
@@ -157,7 +164,7 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
             seed=self.random_state,
             **{name: getattr(self, name) for name in own},
         )
-        self.classes_ = _classes(self._discovery, _is_numeric(y))
+        self.classes_ = _classes(self._discovery, are_numbers(y))
         by_name = {category.name: self.classes_[category.prototype] for category in self._discovery.categories}
         found = {line.file: by_name[line.category] for line in self._discovery.assignments}
         missing = -1 if self.classes_.dtype.kind == "i" else ""
@@ -165,11 +172,33 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         return self
 
     def fit_predict(self, X: Any, y: Any = None, **_: Any) -> NDArray[Any]:
-        """Category of every item, as `fit(X, y).labels_`."""
+        """Discover the categories of X and return that of every item.
+
+        Parameters
+        ----------
+        X, y : array-like
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            As `labels_`.
+        """
         return self.fit(X, y).labels_
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> NDArray[np.float32]:
-        """Features (n, d) after training, as `fit(X, y).transform(X)`."""
+        """Discover the categories of X and return its features after training.
+
+        Parameters
+        ----------
+        X, y : array-like
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray of float32, shape (n, d)
+            As `transform(X)`.
+        """
         return self.fit(X, y).transform(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -190,20 +219,51 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         return chosen
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
-        """Probability (n, K) of each category, with columns as `classes_`."""
+        """Probability of each category.
+
+        Parameters
+        ----------
+        X : array-like
+            Items of the kind that the estimator was fitted on.
+
+        Returns
+        -------
+        ndarray of float32, shape (n, K)
+            Columns as `classes_`.
+        """
         network = self._fitted().model.network
         device = next(network.method.parameters(), torch.zeros(0)).device
         with torch.no_grad():
             return network.category_probabilities(torch.from_numpy(self._features(X)).to(device)).cpu().numpy()
 
     def transform(self, X: Any) -> NDArray[np.float32]:
-        """L2-normalised class features (n, d)."""
+        """Class features of unit length.
+
+        Parameters
+        ----------
+        X : array-like
+            Items of the kind that the estimator was fitted on.
+
+        Returns
+        -------
+        ndarray of float32, shape (n, d)
+        """
         features = self._features(X)
         unit: NDArray[np.float32] = features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
         return unit
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ARG002
-        """Names of the columns of `transform`."""
+        """Names of the columns of `transform`.
+
+        Parameters
+        ----------
+        input_features : object, optional
+            Ignored; scikit-learn passes it.
+
+        Returns
+        -------
+        ndarray of object, shape (d,)
+        """
         name = type(self).__name__.lower()
         return np.array([f"{name}{i}" for i in range(self._fitted().model.dim)], dtype=object)
 
@@ -305,57 +365,18 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
 
     def _features(self, X: Any) -> NDArray[np.float32]:
         """Class features (n, d), not normalised."""
-        model = self._fitted().model
-        items = self._collect(X, None, reset=False).catalog.items
-        source, device = open_model_source(model, items)
-        batches = [np.arange(i, min(i + 64, len(items))) for i in range(0, len(items), 64)]
-        network = model.network.eval()
-        with torch.no_grad():
-            parts = [
-                network.features(found.tokens.to(device)).cpu().numpy()
-                for found in source.evaluation_batches(iter(batches))
-                if len(found.rows)
-            ]
-        if source.skipped:
-            first = source.skipped[0]
-            raise DataError(f"{first.name} cannot be read: {first.reason}.", code="broken-image", name=first.name)
-        return np.concatenate(parts)
+        return model_features(self._fitted().model, self._collect(X, None, reset=False).catalog.items)
 
     def _collect(self, X: Any, y: Any, *, reset: bool) -> Collection:
         """Collection of paths, images or features, by the type of X."""
-        paths = _paths(X)
+        paths = list_of_paths(X)
         if paths is not None:
-            given = encode_labels(_listed(y, len(paths)))
-            if len(given.indices) != len(paths):
-                raise DataError(
-                    f"Expected one label per item, got {len(given.indices)} labels for {len(paths)} paths.",
-                    code="length-mismatch",
-                )
-            items = FileImages(Path(), Names(paths))
-            catalog = Catalog(items=items, labels=given.indices, class_names=given.class_names)
-            return Collection(catalog=catalog, origin="paths")
+            return from_paths(paths, y)
         values = X if hasattr(X, "columns") else np.asarray(X)
         if getattr(values, "dtype", None) == np.uint8 and values.ndim >= 3:
-            return from_arrays(values, _listed(y, len(values)))
+            return from_arrays(values, list_of_labels(y, len(values)))
         checked = validate_data(self, X, reset=reset, dtype=np.float32, ensure_min_samples=2 if reset else 1)
-        return from_features(checked, _listed(y, len(checked)))
-
-
-def _paths(X: Any) -> list[str] | None:
-    """X as a list of paths; None if it is something else."""
-    if isinstance(X, str | Path) or not hasattr(X, "__len__") or not len(X) or getattr(X, "ndim", 1) != 1:
-        return None
-    items = list(X)
-    return [str(item) for item in items] if all(isinstance(item, str | Path) for item in items) else None
-
-
-def _listed(y: Any, n: int) -> list[Any]:
-    """Labels as a list; None for n unlabelled items."""
-    return [None] * n if y is None else np.asarray(y, dtype=object).ravel().tolist()
-
-
-def _is_numeric(y: Any) -> bool:
-    return not any(isinstance(value, str) and value for value in _listed(y, 0))
+        return from_features(checked, list_of_labels(y, len(checked)))
 
 
 def _classes(found: Discovery, numeric: bool) -> NDArray[Any]:

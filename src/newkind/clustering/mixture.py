@@ -223,6 +223,15 @@ def refine_mixture(
     -------
     Mixture
         The mixture after the last iteration.
+
+    Examples
+    --------
+    >>> z = torch.eye(2).repeat_interleave(3, dim=0)
+    >>> sizes = TargetSizes(torch.tensor([3.0, 3.0]), torch.zeros(2), np.zeros(0))
+    >>> start = torch.tensor([[1.0, 0.5], [0.5, 1.0]])
+    >>> found = refine_mixture(z, start, labels=torch.full((6,), -1), sizes=sizes)
+    >>> (z @ found.directions.T).argmax(dim=1).tolist()
+    [0, 0, 0, 1, 1, 1]
     """
     k, free = len(directions), labels < 0
     target, balance = sizes.target.to(z), sizes.balance.to(z)

@@ -43,6 +43,12 @@ class Benchmark:
         Files and folders (ending in "/") in the dataset's folder; the dataset is recognised by the first.
     source : str
         Where to download the dataset.
+
+    Examples
+    --------
+    >>> cub = BENCHMARKS["cub"]
+    >>> cub.n_images, cub.n_classes, cub.n_old
+    (5994, 200, 100)
     """
 
     name: str

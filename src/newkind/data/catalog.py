@@ -121,6 +121,11 @@ class Skipped:
         Reason in words, without a full stop.
     code : str, default="broken-image"
         Stable identifier of the reason, such as `unsupported-format` or `broken-link`.
+
+    Examples
+    --------
+    >>> Skipped("cats/1.heic", "HEIC files are not supported", "unsupported-format").code
+    'unsupported-format'
     """
 
     name: str

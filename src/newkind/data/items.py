@@ -31,6 +31,12 @@ class Images(ABC):
     ----------
     names : sequence of str
         Unique names, which identify the images in results.
+
+    Examples
+    --------
+    >>> images = ArrayImages(np.zeros((2, 8, 12, 3), dtype=np.uint8), ["a", "b"])
+    >>> len(images), images.open(0).size, images.content(0) == images.content(1)
+    (2, (12, 8), True)
     """
 
     names: Sequence[str]
@@ -230,6 +236,11 @@ class Features:
     ------
     DataError
         If the dtype or the shape is another one, or a value is NaN or infinite.
+
+    Examples
+    --------
+    >>> len(Features(np.eye(3), ["a", "b", "c"]))
+    3
     """
 
     values: NDArray[np.floating[Any]]

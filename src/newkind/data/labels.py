@@ -85,6 +85,12 @@ def encode_truth(truth: Iterable[Any], given: Labels) -> Truth:
     ------
     DataError
         If the lengths differ (`label-count`), or a given label and the truth differ (`label-conflict`).
+
+    Examples
+    --------
+    >>> truth = encode_truth(["wasp", "ant", "bee"], encode_labels(["wasp", None, None]))
+    >>> truth.class_names, truth.labels.tolist(), truth.is_old.tolist()
+    (('wasp', 'ant', 'bee'), [0, 1, 2], [True, False, False])
     """
     encoded = encode_labels(truth, first=given.class_names)
     if encoded.indices.shape != given.indices.shape:

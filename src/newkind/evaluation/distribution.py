@@ -120,6 +120,13 @@ class Distribution:
         Sizes of the Old and the New classes.
     predicted_old, predicted_new : tuple of float
         Sizes of the Old and the New clusters.
+
+    Examples
+    --------
+    >>> from newkind.evaluation import match
+    >>> sizes = Distribution.of(match([0, 0, 0, 1], [5, 5, 6, 6], [True, True, True, False]))
+    >>> sizes.true_old, sizes.predicted_old, sizes.predicted_new
+    ((0.75,), (0.5,), (0.5,))
     """
 
     true_old: tuple[float, ...]

@@ -103,7 +103,17 @@ def pseudo_label_loss(
     Returns
     -------
     tensor of shape ()
-        The loss; for an empty batch a zero that keeps the graph.
+        Mean cross-entropy; for an empty batch a zero that keeps the graph.
+
+    Examples
+    --------
+    Two views of one sample; only the pseudo-label of the first view is certain, so it teaches the second one:
+
+    >>> z = torch.tensor([[2.0, 0.0], [0.0, 0.0]], requires_grad=True)
+    >>> labels, is_certain = torch.tensor([0, 0]), torch.tensor([True, False])
+    >>> pseudo_label_loss(z, labels, is_certain, torch.tensor([0.5, 0.5]), 2, strength=0.0).backward()
+    >>> z.grad.sign().tolist()
+    [[0.0, 0.0], [-1.0, 1.0]]
     """
     raised = split_views(logits + strength * _log(mean), n_views)  # (V, M, K)
     labels, is_certain = labels.view(n_views, -1), is_certain.view(n_views, -1)  # (V, M)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from newkind.backbone.loader import Backbone
 from newkind.backbone.sources import OnlineTokens, ReadyFeatures, TokenSource
@@ -23,7 +24,7 @@ from newkind.runs.assignments import Assignment, assignments_of
 from newkind.runs.model_io import LoadedModel
 from newkind.training.inference import predict_readable
 
-__all__ = ["Prediction", "open_model_source", "predict", "read_inputs"]
+__all__ = ["Prediction", "model_features", "predict", "read_inputs"]
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def predict(model: LoadedModel, items: Images | Features, *, advance: Callable[[
     -------
     Prediction
     """
-    source, device = open_model_source(model, items)
+    source, device = _open_source(model, items)
     readable, predictions = predict_readable(
         model.network, source, len(items), n_known=model.n_known, device=device, advance=advance
     )
@@ -129,7 +130,7 @@ def predict(model: LoadedModel, items: Images | Features, *, advance: Callable[[
     return Prediction(assignments, source.skipped)
 
 
-def open_model_source(model: LoadedModel, items: Images | Features) -> tuple[TokenSource, torch.device]:
+def _open_source(model: LoadedModel, items: Images | Features) -> tuple[TokenSource, torch.device]:
     """Source of tokens for a model, and the device to compute on; raises if the model is for other items."""
     backbone: Backbone | None = model.backbone
     if isinstance(items, Features):
@@ -148,3 +149,20 @@ def open_model_source(model: LoadedModel, items: Images | Features) -> tuple[Tok
         )
     recipe = ViewRecipe(image_size=model.config.image_size)
     return OnlineTokens(items, backbone.trunk, recipe, device=backbone.device), backbone.device
+
+
+@torch.no_grad()
+def model_features(model: LoadedModel, items: Images | Features) -> NDArray[np.float32]:
+    """Class features (n, d) of items, not normalised; raises DataError (`broken-image`) if one cannot be read."""
+    source, device = _open_source(model, items)
+    batches = [np.arange(i, min(i + 64, len(items))) for i in range(0, len(items), 64)]
+    network = model.network.eval()
+    parts = [
+        network.features(found.tokens.to(device)).cpu().numpy()
+        for found in source.evaluation_batches(iter(batches))
+        if len(found.rows)
+    ]
+    if source.skipped:
+        first = source.skipped[0]
+        raise DataError(f"{first.name} cannot be read: {first.reason}.", code="broken-image", name=first.name)
+    return np.concatenate(parts)
