@@ -275,7 +275,7 @@ def _result_file(run: Run) -> Path:
 
 
 def _content(cell: Cell, run: Run, seconds: dict[str, float]) -> dict[str, Any]:
-    """Content of result.json. The time of training is summed over all sessions of an interrupted run."""
+    """Content of result.json. The time of training is summed over all parts of an interrupted run."""
     scores = run.read_json(run.scores_file)
     return {
         "format": FORMAT,
