@@ -32,19 +32,23 @@ def status_console() -> Console:
 class _ConsoleHandler(logging.Handler):
     """Prints records above a live progress bar instead of through it."""
 
+    def __init__(self, reword: Callable[[str], str]) -> None:
+        super().__init__()
+        self.reword = reword
+
     def emit(self, record: logging.LogRecord) -> None:
         style = STYLES.get(record.levelno, "")
-        status_console().print(Text(record.getMessage(), style=style), soft_wrap=True)
+        status_console().print(Text(self.reword(record.getMessage()), style=style), soft_wrap=True)
 
 
 @contextmanager
-def show_messages(show: bool = True) -> Iterator[None]:
-    """Show messages of level INFO and progress bars while the context is open."""
+def show_messages(show: bool = True, *, reword: Callable[[str], str] = str) -> Iterator[None]:
+    """Show messages of level INFO, as `reword` returns them, and progress bars while the context is open."""
     logger = logging.getLogger("newkind")
     if not show or any(isinstance(handler, _ConsoleHandler) for handler in logger.handlers):
         yield
         return
-    handler, level, propagate = _ConsoleHandler(), logger.level, logger.propagate
+    handler, level, propagate = _ConsoleHandler(reword), logger.level, logger.propagate
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     logger.propagate = False

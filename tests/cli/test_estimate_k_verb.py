@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 Newkind = Fails = Callable[..., subprocess.CompletedProcess[str]]
@@ -110,6 +111,16 @@ def test_bad_settings_of_methods(fails: Fails, features: Path, tmp_path: Path, e
     assert not (tmp_path / "run").exists()
 
 
+def test_messages_name_options(newkind: Newkind, tmp_path: Path) -> None:
+    few = tmp_path / "few.npz"
+    np.savez(few, features=np.random.default_rng(0).normal(size=(32, 6)), labels=[0, 1, -1, -1] * 8)
+    estimated = newkind("estimate-k", few)
+    assert "--n-categories" in estimated.stdout.split("Next:")[0]
+    discovered = newkind("discover", few, "--out", tmp_path / "run", "--method", "kmeans", "--no-report")
+    assert "--n-categories" in discovered.stderr
+    assert "n_categories" not in estimated.stdout + discovered.stderr
+
+
 def suggested(done: subprocess.CompletedProcess[str]) -> list[str]:
     """Arguments of the command after `Next:`, as a shell reads them."""
     line = next(line for line in done.stdout.splitlines() if line.startswith("Next:"))
@@ -126,6 +137,7 @@ def test_suggested_commands_paste_and_run(newkind: Newkind, shapes: Path, tmp_pa
     estimated = newkind("estimate-k", data, *small)
     assert estimated.returncode == 0, estimated.stderr
     command = suggested(estimated)
+    assert command[command.index("--out") + 1] == "run"
     assert {"--image-size", "--views", "--random-weights"} <= set(command)
     discovered = newkind(*command, "--epochs", "1")
     assert discovered.returncode == 0, discovered.stderr
@@ -133,3 +145,5 @@ def test_suggested_commands_paste_and_run(newkind: Newkind, shapes: Path, tmp_pa
     assert (config["backbone"]["image_size"], config["backbone"]["views"]) == (32, 2)
     placed = newkind(*suggested(discovered))
     assert placed.returncode == 0, placed.stderr
+    again = suggested(newkind("estimate-k", data, *small))
+    assert again[again.index("--out") + 1] == "run-2"  # not the run that exists

@@ -83,15 +83,19 @@ def main() -> None:
 
     with _ends_plainly():
         try:
-            with show_messages():
+            with show_messages(reword=_name_options):
                 app()
         except NewkindError as error:
             if "--debug" in sys.argv:
                 raise
-            options = option_names(app)
-            _fail(name_options(error.what, options), name_options(error.fix, options), error.code)
+            _fail(_name_options(error.what), _name_options(error.fix), error.code)
         finally:
             _flush()  # here, where an error still has a handler
+
+
+def _name_options(text: str) -> str:
+    """Text with options instead of the parameters that it names in backticks."""
+    return name_options(text, option_names(app)) if "`" in text else text
 
 
 @contextmanager

@@ -33,10 +33,10 @@ def estimate_k(
     """Estimate the number of categories, known and new together, with a 90 % interval."""
     import time
 
-    from newkind.cli.messages import next_command, print_line
+    from newkind.cli.messages import name_options, next_command, print_line
     from newkind.data import find_obstacles, open_data
     from newkind.errors import RunError
-    from newkind.experiments.next_command import options_of, shell_command
+    from newkind.experiments.next_command import options_of, shell_command, unused_folder
     from newkind.progress import duration
     from newkind.runs.estimate_file import save_estimate
     from newkind.runs.run import Run
@@ -53,14 +53,15 @@ def estimate_k(
         raise obstacles[0]
     start = time.perf_counter()
     found = _estimate(collection, backbone, published=published, max_categories=max_categories, seed=seed)
-    print_line(f"{found.sentence()} ({duration(time.perf_counter() - start)})", style="bold")
+    sentence = name_options(found.sentence(), {"n_categories": "--n-categories"})
+    print_line(f"{sentence} ({duration(time.perf_counter() - start)})", style="bold")
     if collection.truth is not None:
         print_line(f"The truth has {len(collection.truth.class_names)} classes.")
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         save_estimate(Run(out), found)
         print_line(f"Score against K: {out / 'estimate-k.svg'}")
-    words = ("newkind", "discover", data, "--out", "run", "--n-categories", str(found.n_categories))
+    words = ("newkind", "discover", data, "--out", unused_folder("run"), "--n-categories", str(found.n_categories))
     next_command(shell_command(*words, *options_of(backbone)))
 
 

@@ -180,6 +180,7 @@ def _print_verdict(inspection: Inspection, data: str, *, name: str) -> None:
     from newkind.data import printable
     from newkind.data.benchmarks import recognise
     from newkind.data.wording import shell_quoted
+    from newkind.experiments.next_command import shell_command, unused_folder
 
     print_line()
     for note in inspection.notes:
@@ -197,4 +198,4 @@ def _print_verdict(inspection: Inspection, data: str, *, name: str) -> None:
         run = f"{name}-run"
         if Path.cwd().is_relative_to(path):  # a run inside the data folder would become a class of it
             run = os.path.relpath(path.parent / run)
-        next_command(f"newkind discover {shell_quoted(data)} --out {shell_quoted(run)}")
+        next_command(shell_command("newkind", "discover", data, "--out", unused_folder(run)))

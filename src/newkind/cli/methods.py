@@ -65,4 +65,7 @@ def _show_settings(name: str, recipe: str | None) -> None:
     result_console().print(table)
     used = f"--method {name}" + (f" --recipe {recipe}" if recipe and name == "simgcd" else "")
     first = next(iter(fields(config)))
-    print_line(f"newkind discover DATA --out RUN {used} --set {first.name}={getattr(config, first.name)}", style="dim")
+    print_line(
+        f"Example:  newkind discover DATA --out RUN {used} --set {first.name}={getattr(config, first.name)}",
+        style="dim",
+    )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields
+from itertools import chain, count
+from pathlib import Path
 from typing import Any
 
 from newkind.data.wording import shell_quoted
 
-__all__ = ["options_of", "shell_command"]
+__all__ = ["options_of", "shell_command", "unused_folder"]
 
 
 def options_of(config: Any, *, without: Collection[str] = ()) -> Iterator[str]:
@@ -62,4 +64,10 @@ def shell_command(*words: str, settings: Mapping[str, Any] | None = None) -> str
     "newkind discover 'my photos' --set block_rate=0"
     """
     pairs = [word for name, value in (settings or {}).items() for word in ("--set", f"{name}={value}")]
-    return " ".join(shlex.quote(word) if word.startswith("-") else shell_quoted(word) for word in [*words, *pairs])
+    return " ".join(shlex.quote(word) if word.startswith("--") else shell_quoted(word) for word in [*words, *pairs])
+
+
+def unused_folder(name: str) -> str:
+    """The name of a folder to create: the given one, or with a number (run-2, run-3, ...) where it exists already."""
+    names = chain([name], (f"{name}-{i}" for i in count(2)))
+    return next(found for found in names if not Path(found).exists())

@@ -20,7 +20,7 @@ from newkind.experiments.candidates import Candidate, find_candidates, shown_set
 from newkind.experiments.cells import Cell, make_cell
 from newkind.experiments.collection_digest import collection_digest
 from newkind.experiments.holdout import hold_out
-from newkind.experiments.next_command import options_of, shell_command
+from newkind.experiments.next_command import options_of, shell_command, unused_folder
 from newkind.experiments.ranking import Ranking, Tried, rank, write_ranking
 from newkind.experiments.scheduler import Schedule, Watch
 from newkind.experiments.tune_config import EPOCHS, TuneConfig
@@ -227,7 +227,7 @@ def _seconds_per_run(cell: Cell, setup: Setup) -> float | None:
 
 def _next_command(config: TuneConfig, data: str, chosen: dict[str, str]) -> str:
     """The `discover` command for the whole data under the same conditions, with the chosen settings."""
-    words = ["newkind", "discover", data, "--out", "run"]
+    words = ["newkind", "discover", data, "--out", unused_folder("run")]
     words += ["--method", config.method] if config.method != "simgcd" else []
     words += ["--recipe", config.recipe] if config.recipe else []
     words += [*options_of(config.backbone), *options_of(config.training, without=NOT_IN_COMMAND)]

@@ -16,6 +16,7 @@ from newkind import __version__
 from newkind.backbone.cache_folders import list_caches
 from newkind.backbone.weights import list_stored
 from newkind.data.prefetch import n_cpus
+from newkind.data.wording import count
 from newkind.paths import cache_dir
 
 __all__ = ["Finding", "examine"]
@@ -58,7 +59,7 @@ def examine() -> list[Finding]:
     ]
     packages = ("torch", "torchvision", "timm", "numpy", "scikit-learn", "pillow")
     findings.append(Finding("Packages", ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)))
-    devices = [f"{n_cpus()} CPU cores, {torch.get_num_threads()} threads"]
+    devices = [f"{count(n_cpus(), 'CPU core')}, {count(torch.get_num_threads(), 'thread')}"]
     if torch.cuda.is_available():
         devices += [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     if torch.backends.mps.is_available():
