@@ -288,3 +288,19 @@ def test_imported_packages_are_declared() -> None:
     external = found - set(sys.stdlib_module_names) - {"newkind", "__future__"}
     missing = {name for name in external if names.get(name, name).lower().replace("_", "-") not in declared}
     assert not missing
+
+
+TESTS = sorted(Path(__file__).parent.rglob("*.py"))
+
+
+def test_tests_mirror_the_packages() -> None:
+    for path in TESTS:
+        folder = path.parent.relative_to(Path(__file__).parent)
+        assert (SOURCE / folder).is_dir(), f"{path}: there is no package {folder}"
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.name)
+def test_subprocesses_have_a_timeout(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("subprocess.run", "subprocess.check_output"):
+            assert any(keyword.arg == "timeout" for keyword in node.keywords), f"{path.name}:{node.lineno}"

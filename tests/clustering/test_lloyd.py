@@ -85,7 +85,9 @@ def test_few_moved_centres_are_looked_at_alone(monkeypatch) -> None:
 @pytest.mark.parametrize("n_known", [0, 4, 10])
 @pytest.mark.parametrize("n_iter", [1, 2, 3, 7])
 def test_steps(n_known: int, n_iter: int) -> None:
-    x, truth = blobs(spread=0.95)  # in all steps, the nearest centre is nearer than the next by more than rounding errors
+    x, truth = blobs(
+        spread=0.95
+    )  # in all steps, the nearest centre is nearer than the next by more than rounding errors
     labels = partly(truth, n_known)
     rows = rows_of(x)
     free = np.flatnonzero(labels < 0)
