@@ -165,7 +165,7 @@ class NCategories:
 
     def __post_init__(self) -> None:
         if self.rule not in ("fixed", "estimated", "at-most") or (self.number is None) != (self.rule == "estimated"):
-            raise ConfigError(f"No number of categories is described by {self.rule} and {self.number}.")
+            raise ConfigError(f"The rule {self.rule} and the number {self.number} do not fit together.")
         if self.number is not None and self.number < 2:
             name = "n_categories" if self.rule == "fixed" else "at_most"
             raise ConfigError(f"`{name}` must be at least 2, got {self.number}.", code="out-of-range", setting=name)

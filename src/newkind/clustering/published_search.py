@@ -89,7 +89,7 @@ def _bounds(n_known: int, most: int) -> tuple[int, int]:
     """Both ends of the search, checked."""
     if most <= n_known:
         raise ConfigError(
-            f"The search needs room above the {n_known} known classes; got at most {most} categories.",
+            f"The search needs more than {n_known} categories, the number of known classes; got at most {most}.",
             fix="Increase `max_categories`.",
             code="search-range",
             n_known=n_known,

@@ -273,7 +273,7 @@ def _means(sums: dict[str, Tensor], n_steps: int, epoch: int) -> dict[str, float
     means = {name: float(value) / n_steps for name, value in sums.items()}
     if not np.isfinite(means["total"]):
         raise RunError(
-            f"The loss became {means['total']} in epoch {epoch + 1}. The last checkpoint is from before.",
+            f"The loss became {means['total']} in epoch {epoch + 1}. The last checkpoint was written before that epoch.",
             fix="Use a smaller `learning_rate`.",
             code="loss-diverged",
             epoch=epoch + 1,
