@@ -1,5 +1,6 @@
 """What a terminal shows after a run, with live displays that are drawn over."""
 
+import json
 import os
 import pty
 import re
@@ -59,10 +60,11 @@ def test_messages_and_the_live_display_do_not_share_a_line(
     os.close(ours)
     lines = screen(output.decode())
     assert any(line.startswith("Results:") for line in lines), lines
-    assert any(re.search(r" 3/3\b", line) for line in lines), lines  # the bar over epochs
-    losses = [line for line in lines if re.search(r"\btotal \d", line)]
-    assert losses
-    assert all(re.fullmatch(r"(?:\w+ -?\d+\.\d\d\s*)+", line) for line in losses), losses
+    assert sum(bool(re.search(r" 3/3\b", line)) for line in lines) == 1, lines  # the bar over epochs
+    (losses,) = [i for i, line in enumerate(lines) if re.search(r"\btotal \d", line)]
+    assert re.fullmatch(r"(?:\w+ -?\d+\.\d\d\s*)+", lines[losses])
+    used = json.loads((tmp_path / "run" / "config.json").read_text())["n_categories"]["used"]
+    assert re.search(rf"\b{used}\b", lines[losses + 1]), lines  # the message about categories in use
 
 
 def read(terminal: int) -> bytes:
