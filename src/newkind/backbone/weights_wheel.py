@@ -70,21 +70,7 @@ def convert_dinov2_onnx(path: Path) -> dict[str, Tensor]:
 
     The exporter kept timm's names after "model.", stored the weights of linear layers as transposed constants (the name of the
     MatMul node tells the layer), and merged the class token and its position embedding, which are equal, into one tensor.
-
-    Parameters
-    ----------
-    path : Path
-        ONNX file.
-
-    Returns
-    -------
-    dict of str to Tensor
-        Weights under timm's names.
-
-    Raises
-    ------
-    WeightsError
-        With code `wrong-architecture` if the file contains another model.
+    Another model raises WeightsError with the code `wrong-architecture`.
     """
     graph = read_onnx(path)
     state = {name.removeprefix("model."): values for name, values in graph.tensors.items() if name.startswith("model.")}

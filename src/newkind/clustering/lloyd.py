@@ -77,20 +77,7 @@ class Nearest:
     scores: Tensor
 
     def distances(self, rows: Rows, centers: Tensor) -> Tensor:
-        """Compute the squared distances to the nearest centres.
-
-        Parameters
-        ----------
-        rows : Rows
-            The n rows.
-        centers : tensor of shape (K, d)
-            The centres, shifted as the rows are.
-
-        Returns
-        -------
-        tensor of shape (n,)
-            Squared distances; 0 where they are only rounding error.
-        """
+        """Squared distances (n,) of the rows to the nearest of the centres (K, d); 0 where they are only rounding error."""
         noise = ROUNDING * (rows.squares + centers.square().sum(dim=1)[self.labels])
         distance = rows.squares + self.scores
         return distance.masked_fill_(distance < noise, 0)
@@ -142,22 +129,7 @@ def sums_of(rows: Rows, labels: Tensor, n_clusters: int) -> Sums:
 
 
 def inertia(rows: Rows, centers: Tensor, labels: Tensor) -> float:
-    """Sum the squared distances of the rows to their own centres, computed from the differences.
-
-    Parameters
-    ----------
-    rows : Rows
-        The n rows.
-    centers : tensor of shape (K, d)
-        The centres, shifted as the rows are.
-    labels : tensor of int64, shape (n,)
-        The centre of each row.
-
-    Returns
-    -------
-    float
-        The sum.
-    """
+    """Sum of the squared distances of rows to their own centres, `labels` (n,) of (K, d), from the differences."""
     total = torch.zeros((), dtype=torch.float64, device=rows.device)
     for piece, x in rows.chunks(rows.dim):
         own = labels[piece]

@@ -207,22 +207,7 @@ def outcome_contents(outcome: Outcome) -> RunContents:
 
 
 def read_contents(run: Run) -> RunContents:
-    """Contents of a finished run, from its folder.
-
-    Parameters
-    ----------
-    run : Run
-        A finished run.
-
-    Returns
-    -------
-    RunContents
-
-    Raises
-    ------
-    RunError
-        If the run is not finished, or its files are damaged or do not belong together.
-    """
+    """Contents of a finished run, from its folder; RunError if its files are missing, damaged or of different runs."""
     return contents_of(
         run,
         assignments=read_assignments(run),
