@@ -55,7 +55,7 @@ class BackboneConfig:
     views : int, default=8
         Number of random views per image in the token cache.
     tuned_blocks : int, default=1
-        Number of transformer blocks that are trained, counted from the last.
+        Number of transformer blocks that are trained, counted from the last. With 0, features are stored instead of tokens.
     dtype : str, default="float16"
         Storage dtype of cached tokens: float16 or int8.
     view_seed : int, default=0
@@ -75,7 +75,7 @@ class BackboneConfig:
     random_weights: bool = False
     image_size: int = setting(224, at_least=1, at_most=4096)
     views: int = setting(8, at_least=0, at_most=1000)
-    tuned_blocks: int = setting(1, at_least=1)
+    tuned_blocks: int = setting(1, at_least=0)
     dtype: Literal["float16", "int8"] = "float16"
     view_seed: int = setting(0, at_least=0, option=None)
     device: str = "auto"

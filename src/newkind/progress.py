@@ -18,7 +18,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["duration", "percent", "progress_bar", "quiet", "show_messages", "status_console"]
+__all__ = ["data_size", "duration", "percent", "progress_bar", "quiet", "show_messages", "status_console"]
 
 STYLES = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "red"}
 
@@ -106,6 +106,11 @@ def duration(seconds: float) -> str:
         return f"{max(round(seconds), 1)} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def data_size(n_bytes: float) -> str:
+    """Bytes as text: 3 MB, 1.6 GB; at least 1 MB."""
+    return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 1e9 else f"{max(round(n_bytes / 1e6), 1)} MB"
 
 
 def percent(share: float) -> str:

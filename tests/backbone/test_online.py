@@ -26,7 +26,7 @@ def damaged(damaged_collection: Collection, backbone: Backbone, key: CacheKey) -
 
 
 def test_online_has_the_same_evaluation_views_as_the_cache(collection, key, backbone, online) -> None:
-    cache = build_cache(collection, plan_cache(collection, key, backbone.trunk), backbone.trunk, advance=quiet)
+    cache = build_cache(collection, [plan_cache(collection, key, backbone.trunk)], backbone.trunk, advance=quiet)
     batch = np.array([2, 9, 11, 0])
     (a,), (b,) = cache.evaluation_batches(iter([batch])), online.evaluation_batches(iter([batch]))
     assert a.rows.tolist() == b.rows.tolist() == [0, 1, 2, 3]
@@ -68,7 +68,7 @@ def test_a_batch_without_a_readable_image_is_empty(damaged, backbone) -> None:
     bad = list(damaged.images.names).index("a/bad.png")
     empty, full = damaged.evaluation_batches(iter([np.array([bad]), np.array([0, bad, 3])]))
     assert len(empty.rows) == len(empty.tokens) == 0
-    assert backbone.tuned(empty.tokens).shape == (0, backbone.tuned.dim)
+    assert backbone.tuned(empty.tokens).shape == (0, backbone.trunk.dim)
     assert full.rows.tolist() == [0, 2]
     assert len(full.tokens) == 2
 

@@ -1,7 +1,5 @@
 """Choosing a token source, and building the token cache on the way."""
 
-from collections import Counter
-
 import numpy as np
 import pytest
 import torch
@@ -77,25 +75,14 @@ def test_online(collection, config, backbone, cache_root) -> None:
     assert not cache_root.exists()
 
 
-def test_one_pass_uses_a_complete_cache_and_stores_nothing_otherwise(
-    damaged_collection, config, backbone, cache_root, reads: Counter[str]
-) -> None:
-    first = open_source(damaged_collection, config, backbone, online_if_missing=True)
-    assert isinstance(first, OnlineTokens)
-    assert not cache_root.exists()
-    open_source(damaged_collection, config, backbone)
-    # The file that cannot be decoded never gets tokens, and does not make the cache incomplete.
-    assert isinstance(open_source(damaged_collection, config, backbone, online_if_missing=True), TokenCache)
-
-
 def test_the_first_process_of_a_machine_builds(collection, config, backbone, monkeypatch, log) -> None:
     """The other processes wait, then find everything in the cache."""
     built: list[int] = []
     build = sources.build_cache
 
-    def counted(collection, plan, *args, **kwargs):
-        built.append(len(plan.todo))
-        return build(collection, plan, *args, **kwargs)
+    def counted(collection, plans, *args, **kwargs):
+        built.append(len(plans[0].todo))
+        return build(collection, plans, *args, **kwargs)
 
     monkeypatch.setattr(sources, "build_cache", counted)
     monkeypatch.setattr(distributed, "first_on_machine", lambda: False)

@@ -29,7 +29,7 @@ TIMEOUT = 240
 
 def build(collection: Collection, key: CacheKey, backbone: Backbone) -> TokenCache:
     plan = plan_cache(collection, key, backbone.trunk)
-    return build_cache(collection, plan, backbone.trunk, advance=quiet)
+    return build_cache(collection, [plan], backbone.trunk, advance=quiet)
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -43,7 +43,7 @@ def test_cached_tokens_are_the_trunks(collection, key, backbone) -> None:
     batch = np.array([4, 0, 20])
     ((rows, evaluated),) = cache.evaluation_batches(iter([batch]))
     assert rows.tolist() == [0, 1, 2]
-    views = torch.cat([image_views(images.open(i), key, digests[i])[:1] for i in batch])
+    views = torch.cat([image_views(images.open(i), [key], digests[i])[0][:1] for i in batch])
     expected = backbone.trunk(views)
     torch.testing.assert_close(evaluated.xhat, expected.xhat, atol=2e-3, rtol=1e-3)
     torch.testing.assert_close(evaluated.cls, expected.cls, atol=1e-5, rtol=1e-5)
@@ -85,7 +85,7 @@ def test_one_changed_image_is_computed_again_and_nothing_else(
     plan = plan_cache(read_folder(photographs), key, backbone.trunk)
     changed = list(collection.catalog.items.names).index("a/03.png")
     assert plan.todo == [changed]
-    second = build_cache(read_folder(photographs), plan, backbone.trunk, advance=quiet)
+    second = build_cache(read_folder(photographs), [plan], backbone.trunk, advance=quiet)
     kept = np.arange(21) != changed
     assert np.array_equal(first.slots[kept], second.slots[kept])
     assert second.slots[changed] == 21
@@ -135,7 +135,7 @@ def test_a_full_disk_takes_fewer_views_and_then_none(collection, key, backbone, 
     usage.free = 1000
     plan = plan_cache(collection, key, backbone.trunk)
     with raises(CacheError, "disk-space") as caught:
-        build_cache(collection, plan, backbone.trunk, advance=quiet)
+        build_cache(collection, [plan], backbone.trunk, advance=quiet)
     assert caught.value.facts["free"] == 1000
     assert not plan.folder.exists()
 
@@ -204,17 +204,17 @@ def test_two_builders_do_not_mix(collection, key, backbone) -> None:
     plan = plan_cache(collection, key, backbone.trunk)
     plan.folder.mkdir(parents=True)
     with FileLock(plan.folder / "lock"), raises(CacheError, "locked"):
-        build_cache(collection, plan, backbone.trunk, advance=quiet)
+        build_cache(collection, [plan], backbone.trunk, advance=quiet)
 
 
 def test_list_and_remove(collection, key, backbone, cache_root) -> None:
     assert list_caches() == []
     plan = plan_cache(collection, key, backbone.trunk)
-    build_cache(collection, plan, backbone.trunk, advance=quiet)
+    build_cache(collection, [plan], backbone.trunk, advance=quiet)
     (cache_root / "foreign").mkdir()
     foreign, ours = sorted(list_caches(), key=lambda c: c.readable)
     assert not foreign.readable
-    assert (ours.n_images, ours.n_views, ours.backbone) == (21, 3, "vit_tiny_patch16_224")
+    assert (ours.n_images, ours.content, ours.backbone) == (21, "tokens, 3 + 1 views", "vit_tiny_patch16_224")
     remove_cache(ours.folder.name)
     remove_cache("foreign")
     assert list_caches() == []
@@ -231,8 +231,8 @@ def test_features_have_no_cache(key, backbone) -> None:
 def test_two_plans_made_at_once_do_not_write_twice(collection, key, backbone) -> None:
     first = plan_cache(collection, key, backbone.trunk)
     second = plan_cache(collection, key, backbone.trunk)
-    build_cache(collection, first, backbone.trunk, advance=quiet)
-    cache = build_cache(collection, second, backbone.trunk, advance=quiet)
+    build_cache(collection, [first], backbone.trunk, advance=quiet)
+    cache = build_cache(collection, [second], backbone.trunk, advance=quiet)
     assert len(cache.store) == 21
     assert len(cache.content_hash()) == 32
 
@@ -244,7 +244,7 @@ def test_a_complete_cache_needs_no_disk_and_no_lock(collection, key, backbone, m
     monkeypatch.setattr(cache_plan.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
     plan = plan_cache(collection, key, backbone.trunk)
     with FileLock(plan.folder / "lock"):
-        assert build_cache(collection, plan, backbone.trunk, advance=quiet).usable.all()
+        assert build_cache(collection, [plan], backbone.trunk, advance=quiet).usable.all()
 
 
 def test_more_shards_than_may_be_open(collection, key, backbone, monkeypatch) -> None:

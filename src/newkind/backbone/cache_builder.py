@@ -1,41 +1,45 @@
-"""Building the token cache: every image through the frozen trunk once, for one evaluation view and V random views."""
+"""Building the token cache: every image is decoded once, and its views go through the frozen trunk."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
 import torch
 from filelock import FileLock, Timeout
+from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
 from newkind.atomic import write_errors
 from newkind.backbone.allocator import keep_large_blocks
-from newkind.backbone.cache_plan import GROUP, CacheKey, CachePlan, about, images_of
+from newkind.backbone.cache_plan import CacheKey, CachePlan, about, fit, images_of
 from newkind.backbone.decoded_views import views_or_skipped
-from newkind.backbone.token_cache import TokenCache
+from newkind.backbone.token_cache import StoredViews, TokenCache, usable_images
 from newkind.backbone.token_store import TokenStore
+from newkind.backbone.tokens import Tokens
 from newkind.backbone.vit import Trunk
 from newkind.data import Collection, Images, Skipped
 from newkind.data.prefetch import map_ahead, n_cpus
-from newkind.data.views import evaluation_view, random_view, resize_for_views, view_generator
+from newkind.data.views import numbered_view, resize_for_views
 from newkind.errors import CacheError
 
 __all__ = ["build_cache"]
 
+RESUME = "Free some disk space and run the same command again. Finished images are kept."
+
 
 def build_cache(
     collection: Collection,
-    plan: CachePlan,
+    plans: Sequence[CachePlan],
     trunk: Trunk,
     *,
     device: torch.device | str = "cpu",
     advance: Callable[[int], None],
 ) -> TokenCache:
-    """Compute and store the tokens that a plan lacks.
+    """Compute and store the tokens that plans lack; each image is decoded once for all of them.
 
     A build that was interrupted at any moment can be repeated; the bytes on disk will be the same.
 
@@ -43,8 +47,8 @@ def build_cache(
     ----------
     collection : Collection
         Images.
-    plan : CachePlan
-        What to compute.
+    plans : sequence of CachePlan
+        What to compute: one plan for tokens, or one per view for features. All have the same digests.
     trunk : Trunk
         Frozen part of the backbone, on `device`.
     device : torch.device or str, default="cpu"
@@ -63,36 +67,100 @@ def build_cache(
         process builds the same cache, or an error of `TokenStore`.
     """
     keep_large_blocks()
-    images = images_of(collection)
-    if not plan.fits:
-        raise _no_space(plan)
-    broken = {i: Skipped(images.names[i], "cannot be read") for i, digest in enumerate(plan.digests) if not digest}
-    with _exclusive(plan.folder) if plan.todo else nullcontext():
-        store = TokenStore(plan.folder, plan.layout, about=about(plan.key, plan.place))
-        # Another process may have written since the plan was made.
-        todo = [i for i in plan.todo if store.slot_of(plan.digests[i]) is None]
-        advance(len(plan.todo) - len(todo))
-        resume = "Free some disk space and run the same command again. Finished images are kept."
-        with write_errors(plan.folder, error=CacheError, fix=resume):
-            for group in _groups(images, plan, todo, broken, advance):
-                views = torch.cat([views for _, views in group])  # (G * (V + 1), 3, S, S)
-                store.append([plan.digests[i] for i, _ in group], trunk(views.to(device)))
-    slots = np.array([-1 if (s := store.slot_of(digest)) is None else s for digest in plan.digests], dtype=np.int64)
+    images, digests = images_of(collection), plans[0].digests
+    if not fit(plans):
+        raise _no_space(plans)
+    broken = {i: Skipped(images.names[i], "cannot be read") for i, digest in enumerate(digests) if not digest}
+    with ExitStack() as locks:
+        for plan in plans:
+            if plan.todo:
+                locks.enter_context(_exclusive(plan.folder))
+        parts = [_Part(plan, TokenStore(plan.folder, plan.layout, about=about(plan.key, plan.place))) for plan in plans]
+        _fill(images, parts, lambda views: trunk(views.to(device)), broken, advance)
+    stored = [StoredViews(part.store, part.slots(), part.plan.key.views) for part in parts]
     skipped = tuple(
-        broken.get(i, Skipped(images.names[i], "a copy of a broken image")) for i in np.flatnonzero(slots < 0).tolist()
+        broken.get(i, Skipped(images.names[i], "a copy of a broken image"))
+        for i in np.flatnonzero(~usable_images(stored)).tolist()
     )
-    return TokenCache(store, slots, skipped)
+    return TokenCache(stored, skipped)
 
 
-def _no_space(plan: CachePlan) -> CacheError:
-    """Error for a plan that does not fit on the disk."""
+class _Part:
+    """A store that is being filled: images that it lacks, and decoded views that wait for a complete group."""
+
+    def __init__(self, plan: CachePlan, store: TokenStore) -> None:
+        self.plan, self.store = plan, store
+        # Another process may have written since the plan was made.
+        self.todo = {i for i in plan.todo if store.slot_of(plan.digests[i]) is None}
+        self.waiting: list[tuple[int, Tensor]] = []
+
+    def add(self, image: int, views: Tensor) -> bool:
+        """Keep the views (V, 3, S, S) of an image; whether the group is complete."""
+        self.waiting.append((image, views))
+        return len(self.waiting) == self.plan.key.group
+
+    def write(self, trunk: Callable[[Tensor], Tokens]) -> None:
+        """Compute and write what is waiting."""
+        if not self.waiting:
+            return
+        views = torch.cat([views for _, views in self.waiting])  # (G * V, 3, S, S)
+        with write_errors(self.plan.folder, error=CacheError, fix=RESUME):
+            self.store.append([self.plan.digests[i] for i, _ in self.waiting], trunk(views))
+        self.waiting.clear()
+
+    def slots(self) -> NDArray[np.int64]:
+        """Record of each image (N,), -1 if it has none."""
+        found = map(self.store.slot_of, self.plan.digests)
+        return np.array([-1 if slot is None else slot for slot in found], dtype=np.int64)
+
+
+def _fill(
+    images: Images,
+    parts: list[_Part],
+    trunk: Callable[[Tensor], Tokens],
+    broken: dict[int, Skipped],
+    advance: Callable[[int], None],
+) -> None:
+    """Decode every missing image once, in order, and write complete groups; images that cannot be decoded go to `broken`.
+
+    Each store has groups of its own, so that its bytes do not depend on which other views are computed at the same time.
+    """
+
+    def views_of(i: int) -> list[tuple[_Part, Tensor]] | Skipped:
+        wanted = [part for part in parts if i in part.todo]
+        return views_or_skipped(
+            images,
+            i,
+            lambda image: list(
+                zip(wanted, image_views(image, [p.plan.key for p in wanted], wanted[0].plan.digests[i]), strict=True)
+            ),
+        )
+
+    todo = sorted(set().union(*(part.todo for part in parts)))
+    advance(len(set().union(*(part.plan.todo for part in parts))) - len(todo))
+    ahead = 2 * max(part.plan.key.group for part in parts)
+    for i, found in zip(todo, map_ahead(views_of, todo, n_threads=n_cpus(), ahead=ahead), strict=True):
+        if isinstance(found, Skipped):
+            broken[i] = found
+        else:
+            for part, views in found:
+                if part.add(i, views):
+                    part.write(trunk)
+        advance(1)
+    for part in parts:
+        part.write(trunk)
+
+
+def _no_space(plans: Sequence[CachePlan]) -> CacheError:
+    """Error for plans that do not fit on the disk."""
+    plan, needed = plans[0], sum(plan.bytes_todo for plan in plans)
     return CacheError(
-        f"The tokens need {plan.bytes_todo / 1e9:.1f} GB, but only {plan.free_bytes / 1e9:.1f} GB are free in "
+        f"The tokens need {needed / 1e9:.1f} GB, but only {plan.free_bytes / 1e9:.1f} GB are free in "
         f"{plan.folder.parent}.",
         fix="Free some disk space, set the environment variable NEWKIND_CACHE to a folder on another disk, reduce `views`, "
         "set `dtype` to int8, or set `online`.",
         code="disk-space",
-        needed=plan.bytes_todo,
+        needed=needed,
         free=plan.free_bytes,
     )
 
@@ -112,34 +180,10 @@ def _exclusive(folder: Path) -> Iterator[None]:
         yield
 
 
-def image_views(image: Image.Image, key: CacheKey, digest: bytes) -> Tensor:
-    """Evaluation view and V random views of one image, shape (V + 1, 3, S, S)."""
-    resized = resize_for_views(image, key.recipe)
-    views = [evaluation_view(resized, key.recipe)]
-    views += [random_view(resized, key.recipe, view_generator(key.seed, digest, v)) for v in range(1, key.n_views + 1)]
-    return torch.stack(views)
-
-
-def _groups(
-    images: Images, plan: CachePlan, todo: list[int], broken: dict[int, Skipped], advance: Callable[[int], None]
-) -> Iterator[list[tuple[int, Tensor]]]:
-    """Decoded images in order, GROUP at a time; those that cannot be decoded are put into `broken`."""
-
-    def views_of(i: int) -> Tensor | Skipped:
-        return views_or_skipped(images, i, lambda image: image_views(image, plan.key, plan.digests[i]))
-
-    group: list[tuple[int, Tensor]] = []
-    decoded = map_ahead(views_of, todo, n_threads=n_cpus(), ahead=2 * GROUP)
-    for i, views in zip(todo, decoded, strict=True):
-        if isinstance(views, Skipped):
-            broken[i] = views
-            advance(1)
-            continue
-        group.append((i, views))
-        if len(group) == GROUP:
-            yield group
-            advance(len(group))
-            group = []
-    if group:
-        yield group
-        advance(len(group))
+def image_views(image: Image.Image, keys: Sequence[CacheKey], digest: bytes) -> list[Tensor]:
+    """Views (V, 3, S, S) of one image for the record of each key. All keys have the same recipe."""
+    resized = resize_for_views(image, keys[0].recipe)
+    return [
+        torch.stack([numbered_view(resized, key.recipe, v, seed=key.seed, content=digest) for v in key.views])
+        for key in keys
+    ]

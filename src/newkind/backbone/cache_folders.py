@@ -1,4 +1,4 @@
-"""Listing and removing the token caches on this machine."""
+"""Listing and removing the token caches on this machine, those of features included."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from newkind.backbone.token_store import ENTRY
+from newkind.data.views import FIRST_RANDOM, MIRROR
 from newkind.errors import CacheError
 from newkind.paths import cache_dir
 
@@ -26,8 +27,8 @@ class StoredCache:
         Name of the data.
     backbone : str
         Name of the backbone in timm.
-    n_views : int
-        Number of random views per image.
+    content : str
+        What is stored per image: tokens and the number of views, or the feature of one view.
     n_images : int
         Number of images.
     gigabytes : float
@@ -39,7 +40,7 @@ class StoredCache:
     folder: Path
     place: str
     backbone: str
-    n_views: int
+    content: str
     n_images: int
     gigabytes: float
     readable: bool = True
@@ -94,6 +95,13 @@ def _describe(folder: Path) -> StoredCache:
     try:
         about = json.loads((folder / "meta.json").read_text())["about"]
         n_images = (folder / "index.bin").stat().st_size // ENTRY.itemsize
-        return StoredCache(folder, about["place"], about["backbone"], about["n_views"], n_images, size)
+        content = f"tokens, {about['n_views']} + 1 views" if "view" not in about else _view_name(int(about["view"]))
+        return StoredCache(folder, about["place"], about["backbone"], content, n_images, size)
     except (OSError, ValueError, KeyError, TypeError):
-        return StoredCache(folder, "?", "?", 0, 0, size, readable=False)
+        return StoredCache(folder, "?", "?", "?", 0, size, readable=False)
+
+
+def _view_name(view: int) -> str:
+    """Name of a view whose features are stored."""
+    names = {0: "evaluation view", MIRROR: "mirror image"}
+    return f"features, {names.get(view, f'random view {view - FIRST_RANDOM + 1}')}"

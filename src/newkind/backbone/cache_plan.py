@@ -2,7 +2,7 @@
 
 A cache is a folder named after the data, with a key of everything that its tokens depend on: the weights of the backbone,
 where it is split, the view recipe, the seed, the number of views, and the storage dtype. Inside it, a record is found by the
-content of its image.
+content of its image. Features have one such folder per view, so that views can be added later.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,15 +21,17 @@ from newkind.backbone.token_store import TokenStore
 from newkind.backbone.vit import Trunk
 from newkind.data import Collection, Features, FileImages, Images, printable
 from newkind.data.prefetch import map_ahead, n_cpus
-from newkind.data.views import ViewRecipe
+from newkind.data.views import FIRST_RANDOM, ViewRecipe, random_views
 from newkind.errors import DataError
 from newkind.paths import cache_dir
 
-__all__ = ["CacheKey", "CachePlan", "plan_cache"]
+__all__ = ["CacheKey", "CachePlan", "image_digests", "plan_cache"]
 
 GROUP = 8
 """Images that pass the trunk and are written to disk together. The last bit of a result can depend on the batch size, so groups
 are always the same, whether or not a build was interrupted."""
+FEATURE_GROUP = 32
+"""The same for features, of which a view has a hundredth of the bytes: writing 8 records at a time would wait for the disk."""
 SPARE_BYTES = 2**30
 """Free disk space that a cache leaves to others."""
 MIN_VIEWS = 2
@@ -53,8 +56,10 @@ class CacheKey:
         Number of random views per image, V.
     seed : int
         Seed of the random views.
-    dtype : {"float16", "int8"}, default="float16"
-        Storage dtype of the tokens.
+    dtype : {"float16", "int8", "float32"}, default="float16"
+        Storage dtype of the tokens; float32 for features.
+    view : int, optional
+        Number of the only view of a record, for features. Default: the evaluation view and V random views.
     """
 
     backbone: str
@@ -64,6 +69,35 @@ class CacheKey:
     n_views: int
     seed: int
     dtype: str = "float16"
+    view: int | None = None
+
+    @classmethod
+    def of_feature(cls, view: int, *, backbone: str, weights_sha256: str, recipe: ViewRecipe, seed: int) -> CacheKey:
+        """Key of the features of one view; only random views depend on the seed."""
+        return cls(
+            backbone=backbone,
+            weights_sha256=weights_sha256,
+            n_tuned=0,
+            recipe=recipe,
+            n_views=0,
+            seed=seed if view >= FIRST_RANDOM else 0,
+            dtype="float32",
+            view=view,
+        )
+
+    @property
+    def views(self) -> tuple[int, ...]:
+        """Numbers of the views of a record, in order."""
+        return (0, *random_views(self.n_views)) if self.view is None else (self.view,)
+
+    @property
+    def group(self) -> int:
+        """Number of images that are computed and written together."""
+        return GROUP if self.view is None else FEATURE_GROUP
+
+    def settings(self) -> dict[str, Any]:
+        """All fields as JSON; without `view` for tokens, whose caches are older than that field."""
+        return {name: value for name, value in asdict(self).items() if name != "view" or value is not None}
 
     def folder(self, place: str) -> Path:
         """Folder of the cache.
@@ -77,9 +111,10 @@ class CacheKey:
         -------
         Path
         """
-        digest = hashlib.sha256(json.dumps([asdict(self), place], sort_keys=True).encode()).hexdigest()[:12]
+        digest = hashlib.sha256(json.dumps([self.settings(), place], sort_keys=True).encode()).hexdigest()[:12]
         readable = "".join(c if c.isalnum() else "-" for c in Path(place).name or "data")[:40]
-        return cache_dir("tokens") / f"{readable}-{digest}"
+        content = "" if self.view is None else f"view{self.view}-"
+        return cache_dir("tokens") / f"{readable}-{content}{digest}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,10 +165,22 @@ class CachePlan:
     @property
     def fits(self) -> bool:
         """Whether the disk has space for it."""
-        return not self.todo or self.bytes_todo + SPARE_BYTES <= self.free_bytes
+        return fit([self])
 
 
-def plan_cache(collection: Collection, key: CacheKey, trunk: Trunk) -> CachePlan:
+def fit(plans: Sequence[CachePlan]) -> bool:
+    """Whether the disk has space for all of these plans."""
+    needed = sum(plan.bytes_todo for plan in plans)
+    return needed == 0 or needed + SPARE_BYTES <= plans[0].free_bytes
+
+
+def image_digests(collection: Collection) -> list[bytes]:
+    """Digest of the content of each image, from one read of all files; empty for an image that cannot be read."""
+    images = images_of(collection)
+    return list(map_ahead(lambda i: content_digest(images, i), range(len(images)), n_threads=n_cpus(), ahead=256))
+
+
+def plan_cache(collection: Collection, key: CacheKey, trunk: Trunk, *, digests: list[bytes] | None = None) -> CachePlan:
     """Find which images have no tokens yet. If the disk has no space for all views, plan as many as fit.
 
     Parameters
@@ -144,6 +191,8 @@ def plan_cache(collection: Collection, key: CacheKey, trunk: Trunk) -> CachePlan
         Key of the cache.
     trunk : Trunk
         Frozen part of the backbone.
+    digests : list of bytes, optional
+        Result of `image_digests`. Default: computed here.
 
     Returns
     -------
@@ -154,8 +203,7 @@ def plan_cache(collection: Collection, key: CacheKey, trunk: Trunk) -> CachePlan
     DataError
         With code `no-images` for a collection of features.
     """
-    images = images_of(collection)
-    digests = list(map_ahead(lambda i: content_digest(images, i), range(len(images)), n_threads=n_cpus(), ahead=256))
+    digests = image_digests(collection) if digests is None else digests
     while True:
         plan = _plan(_place_of(collection), key, trunk, digests)
         # A cache that was begun is completed rather than replaced by a smaller one.
@@ -204,4 +252,4 @@ def _plan(place: str, key: CacheKey, trunk: Trunk, digests: list[bytes]) -> Cach
 
 def about(key: CacheKey, place: str) -> dict[str, Any]:
     """What `meta.json` says about the records."""
-    return {"place": place, "group": GROUP, **asdict(key)}
+    return {"place": place, "group": key.group, **key.settings()}

@@ -5,34 +5,55 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable
+from typing import TypeVar
 
 from PIL import Image
-from torch import Tensor
 
-from newkind.data import Images, Skipped, printable
+from newkind.data import FileImages, Images, Skipped, printable
+from newkind.data.decoding import decode
 from newkind.errors import BrokenImage
 
 __all__ = ["log_skipped"]
 
 logger = logging.getLogger(__name__)
+R = TypeVar("R")
 DIGEST_BYTES = 16
 N_LOGGED = 5
 
 
-def views_or_skipped(images: Images, index: int, views_of: Callable[[Image.Image], Tensor]) -> Tensor | Skipped:
+def views_or_skipped(images: Images, index: int, views_of: Callable[[Image.Image], R]) -> R | Skipped:
     """Views of one decoded image, or its name and the reason why it cannot be decoded."""
     try:
         return views_of(images.open(index))
     except BrokenImage as error:
-        return Skipped(images.names[index], error.facts.get("reason", error.what), error.code)
+        return _skipped(images, index, error)
+
+
+def opened_with_digest(images: Images, index: int) -> tuple[Image.Image, bytes] | Skipped:
+    """One decoded image and the digest of its content, from one read of a file; or why it cannot be decoded."""
+    try:
+        if not isinstance(images, FileImages):
+            return images.open(index), content_digest(images, index)
+        content = images.content(index)
+        return decode(content, name=images.names[index]), _digest(content)
+    except BrokenImage as error:
+        return _skipped(images, index, error)
 
 
 def content_digest(images: Images, index: int) -> bytes:
     """Digest of an image's content, DIGEST_BYTES long; empty if it cannot be read."""
     try:
-        return hashlib.blake2b(images.content(index), digest_size=DIGEST_BYTES).digest()
+        return _digest(images.content(index))
     except BrokenImage:
         return b""
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest()
+
+
+def _skipped(images: Images, index: int, error: BrokenImage) -> Skipped:
+    return Skipped(images.names[index], error.facts.get("reason", error.what), error.code)
 
 
 def log_skipped(skipped: tuple[Skipped, ...]) -> None:

@@ -22,8 +22,8 @@ class Backbone:
     ----------
     trunk : Trunk
         Frozen part: images to tokens.
-    tuned : TunedBlocks
-        Last blocks, which are trained: tokens to features.
+    tuned : TunedBlocks or None
+        Last blocks, which are trained: tokens to features. None if the trunk computes features.
     sha256 : str
         Digest of all weights as loaded.
     source : str
@@ -33,7 +33,7 @@ class Backbone:
     """
 
     trunk: Trunk
-    tuned: TunedBlocks
+    tuned: TunedBlocks | None
     sha256: str
     source: str
     device: torch.device
@@ -60,4 +60,4 @@ def load_backbone(config: BackboneConfig) -> Backbone:
         seed=config.view_seed,
     )
     trunk, tuned = split(loaded.model, n_tuned=config.tuned_blocks)
-    return Backbone(trunk.to(device), tuned.to(device), loaded.sha256, loaded.source, device)
+    return Backbone(trunk.to(device), None if tuned is None else tuned.to(device), loaded.sha256, loaded.source, device)

@@ -9,16 +9,15 @@ from typing import TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image
 from torch import Tensor
 
-from newkind.backbone.decoded_views import content_digest, log_skipped, views_or_skipped
-from newkind.backbone.tokens import EVERY_ROW, Batches, EvaluationBatch, Seed, Tokens
+from newkind.backbone.decoded_views import content_digest, log_skipped, opened_with_digest
+from newkind.backbone.tokens import EVALUATION, EVERY_ROW, Batches, EvaluationBatch, Seed, Tokens, Views
 from newkind.backbone.vit import Trunk
 from newkind.data import Images, Skipped
 from newkind.data.image_check import check_image
 from newkind.data.prefetch import map_ahead, n_cpus
-from newkind.data.views import ViewRecipe, evaluation_view, random_view, resize_for_views
+from newkind.data.views import ViewRecipe, numbered_view, random_view, resize_for_views
 from newkind.progress import progress_bar
 
 __all__ = ["OnlineTokens"]
@@ -44,15 +43,26 @@ class OnlineTokens:
         Recipe of the views.
     device : torch.device or str, default="cpu"
         Device of the trunk.
+    seed : int, default=0
+        Seed of numbered random views, which are the same as in a token cache of this seed.
     """
 
     n_views = None
 
-    def __init__(self, images: Images, trunk: Trunk, recipe: ViewRecipe, *, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self,
+        images: Images,
+        trunk: Trunk,
+        recipe: ViewRecipe,
+        *,
+        device: torch.device | str = "cpu",
+        seed: int = 0,
+    ) -> None:
         self.images = images
         self.trunk = trunk
         self.recipe = recipe
         self.device = device
+        self.seed = seed
         self._is_checked = np.zeros(len(images), dtype=bool)
         self._broken: dict[int, Skipped] = {}
         self._digests: dict[int, bytes] = {}
@@ -94,25 +104,26 @@ class OnlineTokens:
             stacked = torch.stack(views, dim=1).flatten(0, 1)  # (n_views * B, 3, S, S)
             yield self.trunk(stacked.to(self.device))
 
-    def evaluation_batches(self, batches: Batches) -> Iterator[EvaluationBatch]:
-        """Evaluation view of each image of a batch that can be decoded."""
+    def evaluation_batches(self, batches: Batches, views: Views = EVALUATION) -> Iterator[EvaluationBatch]:
+        """Numbered views of each image of a batch that can be decoded."""
 
-        def view_of(image: Image.Image) -> Tensor:
-            return evaluation_view(resize_for_views(image, self.recipe), self.recipe)
-
-        def checked_view(_: int, position: int, index: int) -> tuple[int, Tensor | None]:
-            view = views_or_skipped(self.images, index, view_of)
+        def checked_views(_: int, position: int, index: int) -> tuple[int, Tensor | None]:
+            found = opened_with_digest(self.images, index)
             self._is_checked[index] = True
-            if isinstance(view, Skipped):
-                self._broken[index] = view
+            if isinstance(found, Skipped):
+                self._broken[index] = found
                 return position, None
-            return position, view
+            image, self._digests[index] = found
+            resized = resize_for_views(image, self.recipe)
+            made = [numbered_view(resized, self.recipe, v, seed=self.seed, content=self._digests[index]) for v in views]
+            return position, torch.stack(made)
 
-        for decoded in _decode_batches(batches, checked_view, EVERY_ROW):
-            rows = [position for position, view in decoded if view is not None]
-            views = [view for _, view in decoded if view is not None]
+        for decoded in _decode_batches(batches, checked_views, EVERY_ROW):
+            rows = [position for position, made in decoded if made is not None]
+            seen = [made for _, made in decoded if made is not None]
             size = self.recipe.image_size
-            stacked = torch.stack(views) if views else torch.empty(0, 3, size, size)  # (b, 3, S, S)
+            # (n_views * b, 3, S, S)
+            stacked = torch.stack(seen, dim=1).flatten(0, 1) if seen else torch.empty(0, 3, size, size)
             yield EvaluationBatch(np.array(rows, dtype=np.int64), self.trunk(stacked.to(self.device)))
 
     def _check_rest(self) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from newkind.backbone.tokens import EVERY_ROW, Batches, EvaluationBatch, Seed, Tokens
+from newkind.backbone.tokens import EVALUATION, EVERY_ROW, Batches, EvaluationBatch, Seed, Tokens, Views
 from newkind.data import Features, Skipped
 
 __all__ = ["ReadyFeatures"]
@@ -50,12 +50,11 @@ class ReadyFeatures:
         for batch in batches:
             yield self._tokens(np.tile(batch[rows], n_views))
 
-    def evaluation_batches(self, batches: Batches) -> Iterator[EvaluationBatch]:
-        """The features of each batch; `cls` is the feature."""
+    def evaluation_batches(self, batches: Batches, views: Views = EVALUATION) -> Iterator[EvaluationBatch]:
+        """The features of each batch, once per view; `cls` is the feature."""
         for batch in batches:
-            yield EvaluationBatch(np.arange(len(batch)), self._tokens(batch))
+            yield EvaluationBatch(np.arange(len(batch)), self._tokens(np.tile(batch, len(views))))
 
     def _tokens(self, items: NDArray[np.int64]) -> Tokens:
         """Features of items (B,) as Tokens with N = 0."""
-        values = torch.from_numpy(np.ascontiguousarray(self.features.values[items], dtype=np.float32))
-        return Tokens(values.new_empty(len(items), 0, values.shape[1]), values)
+        return Tokens.of_features(torch.from_numpy(np.ascontiguousarray(self.features.values[items], dtype=np.float32)))

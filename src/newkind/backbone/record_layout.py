@@ -17,18 +17,18 @@ __all__ = ["RecordLayout"]
 
 @dataclass(frozen=True, kw_only=True)
 class RecordLayout:
-    """Layout of the record of one image. View 0 is the evaluation view, the others are random.
+    """Layout of the record of one image: tokens of its evaluation view and V random views, or the feature of one view.
 
     Parameters
     ----------
     n_views : int
         Number of random views, V; a record has V + 1 views.
     n_tokens : int
-        Number of tokens per view, N.
+        Number of tokens per view, N; 0 for a class feature alone, which is stored in single precision.
     dim : int
         Dimension of a token, d.
-    dtype : {"float16", "int8"}, default="float16"
-        Storage dtype; int8 has one scale per token.
+    dtype : {"float16", "int8", "float32"}, default="float16"
+        Storage dtype; int8 has one scale per token. Features are always float32.
     keep_moments : bool, default=False
         Whether the moments of the tokens are stored.
 
@@ -45,11 +45,11 @@ class RecordLayout:
     keep_moments: bool = False
 
     def __post_init__(self) -> None:
-        if self.dtype not in ("float16", "int8"):
+        if self.dtype not in ("float16", "int8") and self.n_tokens:
             raise CacheError(
                 f"`dtype` must be float16 or int8, got {self.dtype}.", code="unknown-choice", setting="dtype"
             )
-        if self.n_views < 2:
+        if self.n_tokens and self.n_views < 2:
             raise CacheError(
                 f"`views` must be at least 2, because a training step needs two; got {self.n_views}.",
                 code="out-of-range",
@@ -63,6 +63,8 @@ class RecordLayout:
         -------
         numpy.dtype
         """
+        if not self.n_tokens:
+            return np.dtype([("cls", "<f4", (self.dim,))])
         fields: list[Any] = [("xhat", "<f2" if self.dtype == "float16" else "i1", (self.n_tokens, self.dim))]
         if self.dtype == "int8":
             fields.append(("scale", "<f4", (self.n_tokens,)))
@@ -89,6 +91,9 @@ class RecordLayout:
         ndarray of shape (R, V + 1)
         """
         packed = np.zeros(len(tokens), dtype=self.view_dtype())
+        packed["cls"] = tokens.cls.float().cpu().numpy()
+        if not self.n_tokens:
+            return packed.reshape(-1, self.n_views + 1)
         xhat = tokens.xhat.float().cpu()
         if self.dtype == "int8":
             scale = xhat.abs().amax(dim=-1).clamp_min(1e-12) / 127  # (B, N)
@@ -96,7 +101,6 @@ class RecordLayout:
             packed["scale"] = scale.numpy()
         else:
             packed["xhat"] = xhat.to(torch.float16).numpy()
-        packed["cls"] = tokens.cls.float().cpu().numpy()
         if self.keep_moments and tokens.moments is not None:
             packed["moments"] = tokens.moments.float().cpu().numpy()
         return packed.reshape(-1, self.n_views + 1)
@@ -114,8 +118,11 @@ class RecordLayout:
         Tokens of B views
             In fp32.
         """
+        cls = torch.from_numpy(packed["cls"]).clone()
+        if not self.n_tokens:
+            return Tokens.of_features(cls)
         xhat = torch.from_numpy(packed["xhat"]).float()
         if self.dtype == "int8":
             xhat *= torch.from_numpy(packed["scale"])[..., None]
         moments = torch.from_numpy(packed["moments"]).clone() if self.keep_moments else None
-        return Tokens(xhat, torch.from_numpy(packed["cls"]).clone(), moments)
+        return Tokens(xhat, cls, moments)

@@ -6,19 +6,19 @@ import logging
 
 from newkind import distributed
 from newkind.backbone.cache_builder import build_cache
-from newkind.backbone.cache_plan import CacheKey, CachePlan, plan_cache
+from newkind.backbone.cache_plan import CacheKey, CachePlan, image_digests, plan_cache
 from newkind.backbone.decoded_views import log_skipped
 from newkind.backbone.loader import Backbone
 from newkind.backbone.online import OnlineTokens
 from newkind.backbone.ready import ReadyFeatures
 from newkind.backbone.token_cache import TokenCache
-from newkind.backbone.tokens import TokenSource
+from newkind.backbone.tokens import EVALUATION, TokenSource, Views
 from newkind.backbone.vit import seconds_per_view
 from newkind.config import BackboneConfig
 from newkind.data import Collection, Features
-from newkind.data.views import ViewRecipe
+from newkind.data.views import ViewRecipe, random_views
 from newkind.errors import DataError
-from newkind.progress import duration, progress_bar
+from newkind.progress import data_size, duration, progress_bar
 
 __all__ = [
     "OnlineTokens",
@@ -29,6 +29,7 @@ __all__ = [
     "log_skipped",
     "open_cache",
     "open_source",
+    "plan_caches",
 ]
 
 logger = logging.getLogger(__name__)
@@ -40,7 +41,8 @@ def open_source(
     backbone: Backbone | None,
     *,
     online: bool = False,
-    online_if_missing: bool = False,
+    views: Views = EVALUATION,
+    digests: list[bytes] | None = None,
 ) -> TokenSource:
     """Open the token source of a collection.
 
@@ -57,9 +59,8 @@ def open_source(
         Loaded backbone; None for features.
     online : bool, default=False
         Compute tokens in every pass instead of using a token cache.
-    online_if_missing : bool, default=False
-        Use the token cache if it is complete, or if completing it takes no more views than one pass over all images; otherwise
-        online tokens. For a single pass over the images, whose tokens are not worth storing.
+    views, digests : optional
+        As in `open_cache`.
 
     Returns
     -------
@@ -78,21 +79,25 @@ def open_source(
         return ReadyFeatures(items)
     if backbone is None:
         raise DataError("Images need a backbone.", fix="Load one with `load_backbone`.", code="no-backbone")
-    if not online and not online_if_missing:
-        return open_cache(collection, config, backbone)
     if not online:
-        plan = _plan(collection, config, backbone)
-        if plan.fits and plan.n_views_todo <= len(items):
-            return open_cache(collection, config, backbone)
-        seconds = len(items) * seconds_per_view(backbone.trunk, config.image_size, device=backbone.device)
-        logger.info(_work(len(items), len(items), config, backbone, seconds) + ".")
-    return OnlineTokens(items, backbone.trunk, ViewRecipe(image_size=config.image_size), device=backbone.device)
+        return open_cache(collection, config, backbone, views=views, digests=digests)
+    recipe = ViewRecipe(image_size=config.image_size)
+    return OnlineTokens(items, backbone.trunk, recipe, device=backbone.device, seed=config.view_seed)
 
 
-def open_cache(collection: Collection, config: BackboneConfig, backbone: Backbone) -> TokenCache:
-    """Open the token cache of a collection of images, after computing the tokens that are missing.
+def open_cache(
+    collection: Collection,
+    config: BackboneConfig,
+    backbone: Backbone,
+    *,
+    views: Views = EVALUATION,
+    digests: list[bytes] | None = None,
+) -> TokenCache:
+    """Open the token cache of a collection of images, after computing what is missing.
 
-    With several processes, the first process of each machine computes them and the others open the cache afterwards.
+    If nothing in the backbone is tuned, it contains features instead of tokens, in one store per view: what other calls
+    have computed is used, and only missing views are added. With several processes, the first process of each machine
+    computes them and the others open the cache afterwards.
 
     Parameters
     ----------
@@ -102,11 +107,16 @@ def open_cache(collection: Collection, config: BackboneConfig, backbone: Backbon
         Configuration of the backbone and the token cache.
     backbone : Backbone
         Loaded backbone.
+    views : tuple of int, default=(0,)
+        Numbers of the views whose features are needed, beside `config.views` random views. Tokens are always of the
+        evaluation view and the random views.
+    digests : list of bytes, optional
+        Result of `image_digests`, if it was computed before.
 
     Returns
     -------
     TokenCache
-        With fewer views than `config.views` if the disk has no space for all.
+        With fewer views than `config.views` if the disk has no space for all tokens.
 
     Raises
     ------
@@ -115,17 +125,19 @@ def open_cache(collection: Collection, config: BackboneConfig, backbone: Backbon
     """
     cache = None
     if distributed.first_on_machine():
-        plan = _plan(collection, config, backbone)
-        _announce(plan, config, backbone)
-        cache = _build(collection, backbone, plan)
+        plans = plan_caches(collection, config, backbone, views=views, digests=digests)
+        _announce(plans, config, backbone)
+        cache = _build(collection, backbone, plans)
     distributed.barrier()
     if cache is None:
-        cache = _build(collection, backbone, _plan(collection, config, backbone))
+        cache = _build(collection, backbone, plan_caches(collection, config, backbone, views=views, digests=digests))
     log_skipped(cache.skipped)
     return cache
 
 
-def announce_cache(collection: Collection, config: BackboneConfig, backbone: Backbone) -> None:
+def announce_cache(
+    collection: Collection, config: BackboneConfig, backbone: Backbone, *, views: Views = EVALUATION
+) -> None:
     """Log what `open_source` would compute for the token cache: images, views, disk space and time.
 
     Parameters
@@ -136,45 +148,77 @@ def announce_cache(collection: Collection, config: BackboneConfig, backbone: Bac
         Configuration of the backbone and the token cache.
     backbone : Backbone
         Loaded backbone.
+    views : tuple of int, default=(0,)
+        As in `open_cache`.
     """
-    _announce(_plan(collection, config, backbone), config, backbone)
+    _announce(plan_caches(collection, config, backbone, views=views), config, backbone)
 
 
-def _plan(collection: Collection, config: BackboneConfig, backbone: Backbone) -> CachePlan:
-    """Find which images are in the token cache and which are missing."""
-    key = CacheKey(
-        backbone=config.name,
-        weights_sha256=backbone.sha256,
-        n_tuned=config.tuned_blocks,
-        recipe=ViewRecipe(image_size=config.image_size),
-        n_views=config.views,
-        seed=config.view_seed,
-        dtype=config.dtype,
-    )
-    return plan_cache(collection, key, backbone.trunk)
+def plan_caches(
+    collection: Collection,
+    config: BackboneConfig,
+    backbone: Backbone,
+    *,
+    views: Views = EVALUATION,
+    digests: list[bytes] | None = None,
+) -> list[CachePlan]:
+    """Find which images are in the token cache and which are missing: one plan for tokens, one per view for features."""
+    recipe, digests = ViewRecipe(image_size=config.image_size), digests or image_digests(collection)
+    if config.tuned_blocks == 0:
+        keys = [
+            CacheKey.of_feature(
+                view,
+                backbone=config.name,
+                weights_sha256=backbone.sha256,
+                recipe=recipe,
+                seed=config.view_seed,
+            )
+            for view in sorted({*views, *random_views(config.views)})
+        ]
+    else:
+        keys = [
+            CacheKey(
+                backbone=config.name,
+                weights_sha256=backbone.sha256,
+                n_tuned=config.tuned_blocks,
+                recipe=recipe,
+                n_views=config.views,
+                seed=config.view_seed,
+                dtype=config.dtype,
+            )
+        ]
+    return [plan_cache(collection, key, backbone.trunk, digests=digests) for key in keys]
 
 
-def _build(collection: Collection, backbone: Backbone, plan: CachePlan) -> TokenCache:
+def _build(collection: Collection, backbone: Backbone, plans: list[CachePlan]) -> TokenCache:
     """Compute what is missing, with a progress bar."""
-    with progress_bar("Computing features", len(plan.todo), show=bool(plan.todo)) as advance:
-        return build_cache(collection, plan, backbone.trunk, device=backbone.device, advance=advance)
+    n_images = _n_images(plans)
+    with progress_bar("Computing features", n_images, show=bool(n_images)) as advance:
+        return build_cache(collection, plans, backbone.trunk, device=backbone.device, advance=advance)
 
 
-def _announce(plan: CachePlan, config: BackboneConfig, backbone: Backbone) -> None:
-    """Log the work that a plan describes."""
-    if plan.key.n_views < config.views:
+def _n_images(plans: list[CachePlan]) -> int:
+    """Number of images that miss at least one view."""
+    return len(set[int]().union(*(plan.todo for plan in plans)))
+
+
+def _announce(plans: list[CachePlan], config: BackboneConfig, backbone: Backbone) -> None:
+    """Log the work that plans describe."""
+    first, n_images = plans[0], _n_images(plans)
+    if first.key.view is None and first.key.n_views < config.views:
         logger.warning(
-            f"The disk has space for {plan.key.n_views} views per image instead of {config.views}; using those."
+            f"The disk has space for {first.key.n_views} views per image instead of {config.views}; using those."
         )
-    if not plan.todo:
-        logger.info(f"Features of all {_counted(plan.n_stored, 'image')} are in the cache ({plan.folder}).")
+    if not n_images:
+        logger.info(f"Features of all {_counted(first.n_stored, 'image')} are in the cache ({first.folder}).")
         return
-    if plan.n_stored:
-        logger.info(f"Features of {_counted(plan.n_stored, 'image')} are in the cache already.")
-    seconds = plan.n_views_todo * seconds_per_view(backbone.trunk, config.image_size, device=backbone.device)
+    if n_stored := sum(plan.n_stored * len(plan.key.views) for plan in plans):
+        logger.info(f"{_counted(n_stored, 'view')} of these images are in the cache already.")
+    n_views = sum(plan.n_views_todo for plan in plans)
+    seconds = n_views * seconds_per_view(backbone.trunk, config.image_size, device=backbone.device)
     logger.info(
-        f"{_work(len(plan.todo), plan.n_views_todo, config, backbone, seconds)}, "
-        f"{plan.bytes_todo / 1e9:.1f} GB on disk ({plan.free_bytes / 1e9:.0f} GB free)."
+        f"{_work(n_images, n_views, config, backbone, seconds)}, "
+        f"{data_size(sum(plan.bytes_todo for plan in plans))} on disk ({first.free_bytes / 1e9:.0f} GB free)."
     )
 
 

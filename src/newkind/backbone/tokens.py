@@ -13,9 +13,22 @@ from torch import Tensor
 
 from newkind.data import Skipped
 
-__all__ = ["EVERY_ROW", "Batches", "EvaluationBatch", "Seed", "TokenSource", "Tokens", "join_tokens"]
+__all__ = [
+    "EVALUATION",
+    "EVERY_ROW",
+    "Batches",
+    "EvaluationBatch",
+    "Seed",
+    "TokenSource",
+    "Tokens",
+    "Views",
+    "join_tokens",
+]
 
 EVERY_ROW = slice(None)
+Views: TypeAlias = tuple[int, ...]
+"""Numbers of views: 0 is the evaluation view, 1 its mirror image, 2 and above are random views."""
+EVALUATION: Views = (0,)
 Batches: TypeAlias = Iterator[NDArray[np.int64]]
 """Image numbers (B,) of each batch."""
 Seed: TypeAlias = tuple[int, ...]
@@ -24,14 +37,14 @@ Seed: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Tokens:
-    """Tokens that enter the first tuned block, for B views.
+    """Tokens that enter the first tuned block, for B views; or features, if nothing in the backbone is trained.
 
     Parameters
     ----------
     xhat : Tensor of shape (B, N, d)
-        LayerNorm of the tokens without its affine part; the class token is the first.
+        LayerNorm of the tokens without its affine part; the class token is the first. N = 0 for features.
     cls : Tensor of shape (B, d)
-        Class token before the LayerNorm.
+        Class token before the LayerNorm, or the feature.
     moments : Tensor of shape (B, N, 2), optional
         Mean and standard deviation of each token before the LayerNorm. Only needed if more than one block is tuned.
     """
@@ -39,6 +52,11 @@ class Tokens:
     xhat: Tensor
     cls: Tensor
     moments: Tensor | None = None
+
+    @classmethod
+    def of_features(cls, features: Tensor) -> Tokens:
+        """Features (B, d) as tokens with N = 0."""
+        return cls(features.new_empty(len(features), 0, features.shape[1]), features)
 
     def __len__(self) -> int:
         return len(self.cls)
@@ -97,14 +115,14 @@ def join_tokens(parts: list[Tokens]) -> Tokens:
 
 
 class EvaluationBatch(NamedTuple):
-    """Evaluation views of those images of a batch that can be read.
+    """Numbered views of those images of a batch that can be read.
 
     Parameters
     ----------
     rows : ndarray of int64, shape (b,)
         Positions of these images in the batch, ascending. All positions if every image can be read.
-    tokens : Tokens of b views
-        Tokens of their evaluation views, in the order of `rows`.
+    tokens : Tokens of n_views * b views
+        Tokens in the order of `rows`: all images' first views, then all images' second views, and so on.
     """
 
     rows: NDArray[np.int64]
@@ -130,7 +148,7 @@ class TokenSource(Protocol):
         ...
 
     def content_hash(self) -> bytes:
-        """Digest of the content of all images and of everything that the source has computed from them."""
+        """Digest of the content of all images, the same for every source of the same usable images."""
         ...
 
     def training_batches(
@@ -157,13 +175,15 @@ class TokenSource(Protocol):
         """
         ...
 
-    def evaluation_batches(self, batches: Batches) -> Iterator[EvaluationBatch]:
-        """Evaluation view of each image of a batch, without the images that cannot be read.
+    def evaluation_batches(self, batches: Batches, views: Views = EVALUATION) -> Iterator[EvaluationBatch]:
+        """Numbered views of each image of a batch, without the images that cannot be read.
 
         Parameters
         ----------
         batches : iterator of ndarray of int64, shape (B,)
             Image numbers of each batch. They need not be usable; nothing is decoded twice.
+        views : tuple of int, default=(0,)
+            Numbers of the views. Ready features have only one view, which they give for every number.
 
         Yields
         ------

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from newkind.cli.messages import print_line, result_console
 from newkind.cli.options import Data, config_options
 from newkind.config import BackboneConfig
+from newkind.progress import data_size
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -38,7 +39,7 @@ def build(
     backbone: BackboneConfig,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be computed, and stop.")] = False,
 ) -> None:
-    """Compute the tokens of all images with the frozen part of the backbone and store them.
+    """Compute the tokens of all images with the frozen part of the backbone and store them (features with --tuned-blocks 0).
 
     The same command resumes a build that was interrupted.
     """
@@ -53,7 +54,9 @@ def build(
         return
     cache = open_cache(collection, backbone, loaded)
     n_images = int(cache.usable.sum())
-    print_line(f"Tokens of {n_images:,} image{'s' * (n_images != 1)}: {cache.store.folder}")
+    what = "Tokens" if backbone.tuned_blocks else "Features"
+    folders = ", ".join(str(part.store.folder) for part in cache.parts)
+    print_line(f"{what} of {n_images:,} image{'s' * (n_images != 1)}: {folders}")
 
 
 @app.command("list")
@@ -68,7 +71,7 @@ def list_() -> None:
         return
     result_console().print(_table(caches))
     size = sum(cache.gigabytes for cache in caches)
-    print_line(f"{size:.1f} GB in {cache_dir('tokens')}. Remove a cache with: newkind cache prune NAME")
+    print_line(f"{data_size(1e9 * size)} in {cache_dir('tokens')}. Remove a cache with: newkind cache prune NAME")
 
 
 def _table(caches: list[StoredCache]) -> Table:
@@ -78,14 +81,14 @@ def _table(caches: list[StoredCache]) -> Table:
 
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("Cache", no_wrap=True)  # a name that can be copied
-    for title in ("Images", "Views", "GB"):
-        table.add_column(title, justify="right", overflow="fold")
-    for title in ("Backbone", "Data"):
+    for title in ("Images", "Size"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for title in ("Content", "Backbone", "Data"):
         table.add_column(title, overflow="fold")
     for cache in caches:
-        counts = (f"{cache.n_images:,}", f"{cache.n_views} + 1") if cache.readable else ("?", "?")
-        backbone = cache.backbone if cache.readable else "unreadable"
-        cells = (cache.folder.name, *counts, f"{cache.gigabytes:.1f}", backbone, cache.place)
+        n_images = f"{cache.n_images:,}" if cache.readable else "?"
+        content = cache.content if cache.readable else "unreadable"
+        cells = (cache.folder.name, n_images, data_size(1e9 * cache.gigabytes), content, cache.backbone, cache.place)
         table.add_row(*(Text(cell) for cell in cells))
     return table
 
@@ -107,4 +110,4 @@ def prune(
             code="nothing-named",
         )
     for name in chosen:
-        print_line(f"Removed {name} ({remove_cache(name):.1f} GB).")
+        print_line(f"Removed {name} ({data_size(1e9 * remove_cache(name))}).")

@@ -209,7 +209,7 @@ def _with_tokens(
     cache = open_cache(collection, config.backbone, setup.backbone)
     labels = np.where(cache.usable, collection.catalog.labels, np.int32(-1))
     config = replace(config, backbone=replace(config.backbone, views=cache.n_views))
-    cache.store.close()
+    cache.close()
     return replace(collection, catalog=replace(collection.catalog, labels=labels)), config
 
 

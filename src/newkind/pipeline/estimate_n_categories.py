@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from newkind.backbone.loader import load_backbone
-from newkind.backbone.sources import log_skipped, open_source
+from newkind.backbone.sources import open_cache
 from newkind.config import BackboneConfig
 from newkind.data import Collection
 from newkind.data.items import Features
 from newkind.errors import DataError
-from newkind.progress import progress_bar
+from newkind.training.inference import image_features
+from newkind.training.network import Encoder
 
 __all__ = ["BackboneFeatures", "backbone_features"]
 
@@ -37,7 +38,7 @@ class BackboneFeatures:
 
 
 def backbone_features(collection: Collection, config: BackboneConfig) -> BackboneFeatures:
-    """Features of the backbone as loaded, from the token cache if it is there, otherwise from one pass.
+    """Features of the backbone as loaded. They are stored, and `discover` uses them.
 
     Parameters
     ----------
@@ -54,17 +55,9 @@ def backbone_features(collection: Collection, config: BackboneConfig) -> Backbon
     if isinstance(items, Features):
         ready = torch.from_numpy(np.ascontiguousarray(items.values, dtype=np.float32))
         return BackboneFeatures(ready, np.arange(len(items)))
-    backbone = load_backbone(config)
-    source = open_source(collection, config, backbone, online_if_missing=True)
-    batches = [np.arange(i, min(i + 64, len(items))) for i in range(0, len(items), 64)]
-    rows, images = [], []
-    with progress_bar("Computing features", len(items), show=len(items) > 500) as advance, torch.no_grad():
-        for batch, found in zip(batches, source.evaluation_batches(iter(batches)), strict=True):
-            if len(found.rows):
-                rows.append(backbone.tuned(found.tokens.to(backbone.device)).float().cpu())
-                images.append(batch[found.rows])
-            advance(len(batch))
-    log_skipped(source.skipped)
-    if not rows:
+    config = replace(config, tuned_blocks=0, views=0)
+    source = open_cache(collection, config, load_backbone(config))
+    images = np.flatnonzero(source.usable)
+    if not len(images):
         raise DataError("None of the images can be read.", code="nothing-readable")
-    return BackboneFeatures(torch.cat(rows), np.concatenate(images))
+    return BackboneFeatures(image_features(Encoder(None), source, images, device=torch.device("cpu")), images)

@@ -89,7 +89,7 @@ def load_setup(collection: Collection, config: DiscoverConfig) -> Setup:
     if isinstance(items, Features):
         return Setup(None, choose_device(config.backbone.device), items.values.shape[1])
     backbone = load_backbone(config.backbone)
-    return Setup(backbone, backbone.device, backbone.tuned.dim)
+    return Setup(backbone, backbone.device, backbone.trunk.dim)
 
 
 def open_images(collection: Collection, config: DiscoverConfig, setup: Setup) -> TrainingData:
