@@ -21,10 +21,11 @@ from torch import nn
 from measure import best_seconds
 from newkind.backbone.allocator import keep_large_blocks
 from newkind.backbone.record_layout import RecordLayout
-from newkind.backbone.token_cache import TokenCache
+from newkind.backbone.token_cache import StoredViews, TokenCache
 from newkind.backbone.token_store import TokenStore
 from newkind.backbone.tokens import Tokens
 from newkind.backbone.vit import TunedBlocks, build_vit, split
+from newkind.data.views import random_views
 from newkind.methods.method import Batch
 from newkind.methods.simgcd import SimGCD, simgcd_recipe
 from newkind.training.network import Network
@@ -73,7 +74,7 @@ def fill_store(folder: Path, n_tokens: int, dim: int, n_images: int) -> TokenCac
     tokens = Tokens(nn.functional.layer_norm(x, (dim,)), x[:, 0])
     for i in range(n_images):
         store.append([i.to_bytes(16, "little")], tokens)
-    return TokenCache(store, np.arange(n_images), ())
+    return TokenCache([StoredViews(store, np.arange(n_images), (0, *random_views(V)))], ())
 
 
 def cached_steps(cache: TokenCache, network: Network, optimizer: torch.optim.SGD, steps: int) -> tuple[float, float]:

@@ -67,7 +67,7 @@ class Images:
     n_known: int
     seed: int = 0
 
-    def features(self, n_random_views: int = 0) -> torch.Tensor:
+    def features(self) -> torch.Tensor:
         return self.values
 
 

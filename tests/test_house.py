@@ -22,6 +22,7 @@ LAYERS = [
     "errors",
     "setting",
     "config",
+    "effort",
     "atomic",
     "paths",
     "progress",

@@ -33,7 +33,7 @@ class Problem(LabelledProblem):
 
     values: Tensor
 
-    def features(self, n_random_views: int = 0) -> Tensor:  # noqa: ARG002
+    def features(self) -> Tensor:
         return self.values
 
 

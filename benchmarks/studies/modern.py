@@ -2,7 +2,7 @@
 
     python benchmarks/studies/modern.py DATA@112@4 cub:FOLDER@224@8 --seeds 3
 
-Each DATA is followed by its image size and number of views, whose token cache is used or built. Every row is one way to
+Each DATA is followed by its image size and number of views, whose features are stored. Every row is one way to
 place the categories among the features of the frozen backbone. "Held out" are the hold-out problems by which the settings
 were chosen (labelled images only: half of the known classes are treated as new, four folds); "truth" is the real problem.
 Prints Markdown.
@@ -27,11 +27,15 @@ from newkind.backbone.sources import open_source
 from newkind.clustering.kmeans import k_means, known_first
 from newkind.config import BackboneConfig
 from newkind.data import Features, from_features, open_data
+from newkind.data.views import random_views
+from newkind.effort import EFFORTS
 from newkind.evaluation import accuracy
 from newkind.experiments.holdout import hold_out
 from newkind.methods.frame import Frame, FrameConfig, find_prototypes
-from newkind.training.data import ImageFeatures, TrainingData
+from newkind.training.inference import image_features
 from newkind.training.network import Encoder
+
+AVERAGED = EFFORTS["thorough"].averaged
 
 
 @dataclass(kw_only=True)
@@ -50,9 +54,9 @@ class Problem(LabelledProblem):
     mean: Tensor
     is_old: NDArray[np.bool_]
 
-    def features(self, n_random_views: int = 0) -> Tensor:
-        """Features (n, d) of the evaluation view, or of all views."""
-        return self.mean if n_random_views else self.view
+    def features(self) -> Tensor:
+        """Features (n, d), averaged over views."""
+        return self.mean
 
 
 Way = Callable[[Problem], Tensor]
@@ -77,7 +81,7 @@ def framed_k_means(problem: Problem) -> Tensor:
 def mixed(problem: Problem, *, random_views: bool = True, **settings: float) -> Tensor:
     """The start of `modern`, read out on the evaluation view."""
     frame, config = Frame(problem.view.shape[1]), replace(FrameConfig(), **settings)  # type: ignore[arg-type]
-    features = problem.features(config.frame_views if random_views else 0)
+    features = problem.mean if random_views else problem.view
     found = find_prototypes(frame, features, problem, config, problem.n_categories)
     framed: Tensor = frame(problem.view)
     return (framed @ found.directions.T).argmax(dim=1)
@@ -104,17 +108,19 @@ WAYS: dict[str, Way] = {
 def real_problem(text: str) -> Problem:
     """The problem of DATA@SIZE@VIEWS."""
     data, size, views = text.rsplit("@", 2)
-    collection, config = open_data(data), BackboneConfig(image_size=int(size), views=int(views))
+    collection, config = open_data(data), BackboneConfig(image_size=int(size), views=int(views), tuned_blocks=0)
     catalog, truth = collection.catalog, collection.truth
     assert truth is not None
     backbone = None if isinstance(catalog.items, Features) else load_backbone(config)
     source = open_source(collection, config, backbone)
     images = np.flatnonzero(source.usable)
-    training_data = TrainingData(source, images, catalog.labels[images], catalog.n_known_classes)
     device = torch.device("cpu") if backbone is None else backbone.device
-    seen = ImageFeatures(Encoder(backbone.tuned if backbone else None), training_data, device=device, seed=0)
-    view, mean = seen.features(), seen.features(FrameConfig.frame_views)
-    return Problem(view=view, mean=mean, labels=seen.labels, truth=truth.labels[images], is_old=truth.is_old[images])
+    view, mean = (
+        image_features(Encoder(None), source, images, device=device, views=chosen)
+        for chosen in ((0,), (0, *random_views(min(AVERAGED, config.views))))
+    )
+    labels = torch.from_numpy(catalog.labels[images].astype(np.int64))
+    return Problem(view=view, mean=mean, labels=labels, truth=truth.labels[images], is_old=truth.is_old[images])
 
 
 def held_out_problems(real: Problem, n_folds: int) -> list[Problem]:

@@ -35,14 +35,16 @@ def score(
     """All/Old/New after the last epoch, and the seconds of training."""
     truth, catalog = collection.truth, collection.catalog
     assert truth is not None
-    tuned = load_backbone(config).tuned
+    backbone = load_backbone(config)
     torch.manual_seed(training.seed)
-    method = SimGCD(tuned.dim, len(truth.class_names), simgcd_recipe("release", benchmark=collection.benchmark))
+    method = SimGCD(
+        backbone.trunk.dim, len(truth.class_names), simgcd_recipe("release", benchmark=collection.benchmark)
+    )
     labels = catalog.labels[images]
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(
-            Network(tuned, method),
+            Network(backbone.tuned, method),
             TrainingData(source, images, labels, catalog.n_known_classes),
             training,
             device=torch.device("cpu"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,15 +10,15 @@ from typing import Any, Literal
 
 from newkind.clustering.estimate import Estimate
 from newkind.clustering.n_categories import estimate_n_categories as estimate_from_features
-from newkind.config import DEFAULT_BACKBONE, DiscoverConfig, default_epochs, read_options
+from newkind.config import DiscoverConfig, EffortName, read_options
 from newkind.data import Collection, find_obstacles
 from newkind.data.opening import open_data
-from newkind.errors import RunError
+from newkind.effort import Amount
 from newkind.experiments.ranking import Ranking
 from newkind.experiments.tune import EPOCHS, TuneConfig
 from newkind.experiments.tune import tune as run_tuning
 from newkind.pipeline.configure import configure
-from newkind.pipeline.discover import Outcome
+from newkind.pipeline.discover import OnFirstAnswer, Outcome
 from newkind.pipeline.discover import discover as run_discovery
 from newkind.pipeline.estimate_n_categories import backbone_features
 from newkind.pipeline.predict import predict as run_prediction
@@ -30,8 +31,18 @@ from newkind.runs.model_io import LoadedModel, load_model
 from newkind.runs.run import Run
 from newkind.training.display import TrainingDisplay
 
-__all__ = ["Discovery", "discover", "estimate_n_categories", "load", "predict", "report_outcome", "tune"]
+__all__ = [
+    "Discovery",
+    "discover",
+    "estimate_n_categories",
+    "first_answer_reporter",
+    "load",
+    "predict",
+    "report_outcome",
+    "tune",
+]
 
+logger = logging.getLogger(__name__)
 PathLike = str | os.PathLike[str]
 
 
@@ -111,11 +122,13 @@ def discover(
     *,
     method: str = "simgcd",
     recipe: str | None = None,
+    effort: EffortName | None = None,
     n_categories: int | Literal["auto"] | None = None,
     at_most: int | None = None,
     settings: Mapping[str, Any] | None = None,
     online: bool = False,
     overwrite: bool = False,
+    first_answer: bool = True,
     report: bool = True,
     verbose: bool = False,
     **options: Any,
@@ -128,19 +141,18 @@ def discover(
         A folder, a table, an .npz file, a published benchmark as "NAME:FOLDER", or a Collection.
     out : str or path
         Run folder to create. The same call resumes an interrupted run.
-    method, recipe : str, optional
-        Name of a method, and for `simgcd` "modern", "release" or "paper". Default recipe: modern, or release on DINO v1.
-    n_categories : int or "auto", optional
-        Number of categories, known and new together. Default: the true number if the data has a `truth` column, otherwise
-        "auto", which estimates it.
-    at_most : int, optional
-        Upper bound of an estimated number of categories.
+    method, recipe, effort : str, optional
+        Name of a method; for `simgcd`, "modern" (the default, except on DINO v1), "release" or "paper"; and "quick" (one
+        view per image), "standard" (the default: several views) or "thorough" (training included).
+    n_categories, at_most : int or "auto", optional
+        Number of categories, known and new together, or an upper bound of its estimate. Default: the true number if the
+        data has a `truth` column, otherwise "auto", which estimates it.
     settings : mapping, optional
         Settings of the method.
     online, overwrite : bool, default=False
         Compute new random views in every epoch instead of caching tokens; replace the run in `out`.
-    report, verbose : bool
-        Write report.html into the run folder (default: True); show messages and progress bars (default: False).
+    first_answer, report, verbose : bool
+        Write an answer from one view per image first (default: True); write report.html into the run folder (default: True); show messages and progress bars (default: False).
     **options : Any
         Fields of `TrainingConfig` and `BackboneConfig`, such as `epochs`, `seed`, `image_size`, `views`, `device`;
         `backbone` is the name of the backbone.
@@ -160,34 +172,50 @@ def discover(
     (60, ['bee', 'wasp', 'new-01'])
     """
     collection = data if isinstance(data, Collection) else open_data(data)
-    number = {"n_categories": n_categories, "at_most": at_most}
-    config = _configured(collection, method, recipe, options, settings=settings, online=online, **number)
-    outcome = _run_and_show(collection, Path(out), config, overwrite=overwrite, report=report, verbose=verbose)
+    asked = {"n_categories": n_categories, "at_most": at_most, "settings": settings, "online": online}
+    config = _configured(collection, effort, options, method=method, recipe=recipe, **asked)
+    on_first = first_answer_reporter(collection, report=report) if first_answer else None
+    with show_messages(verbose):
+        outcome = _run(collection, Path(out), config, overwrite=overwrite, verbose=verbose, on_first_answer=on_first)
+        if report:
+            report_outcome(outcome, collection)
     return Discovery(Run.open(Path(out)), outcome)
 
 
 def _configured(
-    collection: Collection, method: str, recipe: str | None, options: Mapping[str, Any], **more: Any
+    collection: Collection, effort: EffortName | None, options: Mapping[str, Any], **asked: Any
 ) -> DiscoverConfig:
-    """Configuration of a discovery; training and backbone are among the options."""
-    epochs = default_epochs(method, str(options.get("backbone", DEFAULT_BACKBONE)), recipe)
-    training, backbone = read_options(options, epochs=epochs)
-    return configure(collection, method=method, recipe=recipe, training=training, backbone=backbone, **more)
+    """Configuration of a discovery from its effort, options by name, and other parameters of `configure`."""
+    training, backbone = read_options(options)
+    amount = Amount(effort=effort, epochs=options.get("epochs"), views=options.get("views"))
+    return configure(collection, amount=amount, training=training, backbone=backbone, **asked)
 
 
-def _run_and_show(
-    collection: Collection, out: Path, config: DiscoverConfig, *, overwrite: bool, report: bool, verbose: bool
+def _run(
+    collection: Collection,
+    out: Path,
+    config: DiscoverConfig,
+    *,
+    overwrite: bool,
+    verbose: bool,
+    on_first_answer: OnFirstAnswer | None,
 ) -> Outcome:
-    """Run a discovery that is not a dry run, with its report; messages and epochs are shown if it is verbose."""
-    with show_messages(verbose):
-        with TrainingDisplay(config.training.epochs) as display:
-            on_epoch = display.show if verbose else None
-            outcome = run_discovery(collection, out, config, overwrite=overwrite, on_epoch=on_epoch)
-        if outcome is None:
-            raise RunError(f"{out} was not run.")
-        if report:
-            report_outcome(outcome, collection)
-    return outcome
+    """Run a discovery; epochs are shown if it is verbose."""
+    with TrainingDisplay(config.training.epochs) as display:
+        on_epoch = display.show if verbose else None
+        return run_discovery(
+            collection, out, config, overwrite=overwrite, on_epoch=on_epoch, on_first_answer=on_first_answer
+        )
+
+
+def first_answer_reporter(collection: Collection, *, report: bool) -> OnFirstAnswer:
+    """What `discover` does with a first answer: write its report, and log where it is."""
+
+    def show(outcome: Outcome) -> None:
+        path = report_outcome(outcome, collection) if report else None
+        logger.info(f"First answer: {path or outcome.run.assignments_file}")
+
+    return show
 
 
 def report_outcome(outcome: Outcome, collection: Collection) -> Path | None:
@@ -286,7 +314,7 @@ def estimate_n_categories(
     collection = data if isinstance(data, Collection) else open_data(data)
     if obstacles := find_obstacles(collection.catalog.labels, collection.catalog.class_names):
         raise obstacles[0]
-    training, backbone = read_options(options, epochs=1)
+    training, backbone = read_options(options)
     with show_messages(verbose):
         found = backbone_features(collection, backbone)
     return estimate_from_features(
@@ -306,6 +334,7 @@ def tune(
     folds: int = 2,
     method: str = "simgcd",
     recipe: str | None = None,
+    effort: EffortName | None = None,
     settings: Mapping[str, Any] | None = None,
     verbose: bool = False,
     **options: Any,
@@ -324,6 +353,8 @@ def tune(
         Number of times that known classes are held out as if they were new.
     method, recipe, settings : optional
         As in `discover`; the same in all runs.
+    effort : {"quick", "standard", "thorough"}, optional
+        Effort of each run. Default: thorough.
     verbose : bool, default=False
         Show messages and progress bars.
     **options : Any
@@ -346,12 +377,13 @@ def tune(
     True
     """
     collection = data if isinstance(data, Collection) else open_data(data)
-    training, backbone = read_options(options, epochs=EPOCHS)
+    training, backbone = read_options({"epochs": EPOCHS, **options})
     config = TuneConfig(
         tries=tries or {},
         folds=folds,
         method=method,
         recipe=recipe,
+        effort=effort,
         settings=settings or {},
         training=training,
         backbone=backbone,

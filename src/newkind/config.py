@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 __all__ = [
     "BackboneConfig",
     "DiscoverConfig",
+    "EffortName",
     "NCategories",
     "TrainingConfig",
-    "default_epochs",
     "default_recipe",
     "from_json",
     "parameter_docs",
@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+EffortName = Literal["quick", "standard", "thorough"]
 DEFAULT_BACKBONE = "vit_small_patch14_dinov2.lvd142m"
 BASE_BATCH = 128
 """Batch size for which the learning rate is given; another joint batch scales it linearly."""
@@ -93,7 +94,7 @@ class TrainingConfig:
     Parameters
     ----------
     epochs : int, default=200
-        Number of epochs.
+        Number of epochs; 0 for no training.
     batch_size : int, default=128
         Batch size per process.
     learning_rate : float, default=0.1
@@ -122,7 +123,7 @@ class TrainingConfig:
     (20, 128)
     """
 
-    epochs: int = setting(200, at_least=1)
+    epochs: int = setting(200, at_least=0)
     batch_size: int = setting(BASE_BATCH, at_least=2)
     learning_rate: float = setting(0.1, above=0)
     momentum: float = setting(0.9, at_least=0, below=1, option=None)
@@ -236,6 +237,11 @@ class DiscoverConfig:
         Configuration of the backbone.
     online : bool, default=False
         Compute new random views in every epoch instead of caching tokens.
+    effort : {"quick", "standard", "thorough"}, default="thorough"
+        Effort that the other settings belong to.
+    averaged_views : tuple of int, default=(0,)
+        Numbers of the views per image whose features are averaged: 0 is the evaluation view, 1 its mirror image, 2 and
+        above are random views.
     """
 
     method_name: str
@@ -244,6 +250,8 @@ class DiscoverConfig:
     training: TrainingConfig = field(default_factory=TrainingConfig)
     backbone: BackboneConfig = field(default_factory=BackboneConfig)
     online: bool = False
+    effort: EffortName = "thorough"
+    averaged_views: tuple[int, ...] = (0,)
 
 
 def default_recipe(method: str, backbone: str) -> str:
@@ -251,20 +259,13 @@ def default_recipe(method: str, backbone: str) -> str:
     return "modern" if method == "simgcd" and not backbone.endswith(".dino") else "release"
 
 
-def default_epochs(method: str, backbone: str, recipe: str | None = None) -> int:
-    """40 epochs for `modern`, which starts from clusters instead of random prototypes; otherwise the published 200."""
-    return 40 if method == "modern" or (recipe or default_recipe(method, backbone)) == "modern" else 200
-
-
-def read_options(options: Mapping[str, Any], *, epochs: int) -> tuple[TrainingConfig, BackboneConfig]:
+def read_options(options: Mapping[str, Any]) -> tuple[TrainingConfig, BackboneConfig]:
     """Configs of training and backbone from options by name, as in `discover(..., epochs=20, image_size=112)`.
 
     Parameters
     ----------
     options : mapping
         Fields of `TrainingConfig` and `BackboneConfig`; `backbone` is the name of the backbone.
-    epochs : int
-        Number of epochs if `options` does not contain it.
 
     Returns
     -------
@@ -273,9 +274,9 @@ def read_options(options: Mapping[str, Any], *, epochs: int) -> tuple[TrainingCo
 
     Examples
     --------
-    >>> training, backbone = read_options({"image_size": 112}, epochs=40)
-    >>> training.epochs, backbone.image_size
-    (40, 112)
+    >>> training, backbone = read_options({"seed": 3, "image_size": 112})
+    >>> training.seed, backbone.image_size
+    (3, 112)
     """
     names = {
         kind: {item.metadata.get("option") or item.name: item.name for item in fields(kind)}
@@ -291,7 +292,7 @@ def read_options(options: Mapping[str, Any], *, epochs: int) -> tuple[TrainingCo
         )
     training = {field: options[name] for name, field in names[TrainingConfig].items() if name in options}
     backbone = {field: options[name] for name, field in names[BackboneConfig].items() if name in options}
-    return TrainingConfig(**{"epochs": epochs} | training), BackboneConfig(**backbone)
+    return TrainingConfig(**training), BackboneConfig(**backbone)
 
 
 def parameter_docs(kind: type) -> dict[str, str]:
@@ -300,7 +301,7 @@ def parameter_docs(kind: type) -> dict[str, str]:
     Examples
     --------
     >>> parameter_docs(TrainingConfig)["epochs"]
-    'Number of epochs.'
+    'Number of epochs; 0 for no training.'
     """
     found: dict[str, str] = {}
     for base in reversed(kind.__mro__):

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from newkind.api import Discovery, discover, load
-from newkind.config import DEFAULT_BACKBONE, default_epochs
+from newkind.config import DEFAULT_BACKBONE, EffortName
 from newkind.data import Collection
 from newkind.data.array_likes import are_numbers, from_paths, list_of_labels, list_of_paths
 from newkind.data.arrays import from_arrays, from_features
@@ -25,6 +25,9 @@ from newkind.methods.registry import find_method
 from newkind.pipeline.predict import model_features
 
 __all__ = ["DiscoveryEstimator"]
+
+ONLY_LAST = 10**9
+"""Epochs between two evaluations such that only the last epoch is evaluated."""
 
 
 class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -39,10 +42,12 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         Number of categories, known and new together. Default: "auto", which estimates it.
     recipe : str, optional
         Recipe of SimGCD: modern, release or paper. Default: modern, or release on a DINO v1 backbone.
+    effort : {"quick", "standard", "thorough"}, optional
+        One view per image, several views, or training included. Default: standard; thorough for methods that need training.
     settings : dict, optional
         Settings of the method, such as {"entropy_weight": 2.0}.
     epochs : int, optional
-        Number of epochs. Default: 40 for `modern`, otherwise 200.
+        Number of epochs; 0 for no training. Default: that of the effort; 200 for methods that need training.
     batch_size : int, default=128
         Batch size.
     learning_rate : float, default=0.1
@@ -55,8 +60,8 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         Use random weights, for trials.
     image_size : int, default=224
         Side of the square input in pixels.
-    views : int, default=8
-        Number of random views per image in the token cache.
+    views : int, optional
+        Number of random views per image. Default: that of the effort; 8 for methods that need training.
     tuned_blocks : int, default=1
         Number of blocks that are trained.
     device : str, default="auto"
@@ -97,6 +102,7 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         n_categories: int | Literal["auto"] | None = None,
         *,
         recipe: str | None = None,
+        effort: EffortName | None = None,
         settings: dict[str, Any] | None = None,
         epochs: int | None = None,
         batch_size: int = 128,
@@ -105,7 +111,7 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         weights: str | None = None,
         random_weights: bool = False,
         image_size: int = 224,
-        views: int = 8,
+        views: int | None = None,
         tuned_blocks: int = 1,
         device: str = "auto",
         random_state: int = 0,
@@ -113,6 +119,7 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
     ) -> None:
         self.n_categories = n_categories
         self.recipe = recipe
+        self.effort = effort
         self.settings = settings
         self.epochs = epochs
         self.batch_size = batch_size
@@ -144,25 +151,25 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         if y is None:
             raise ValueError("This estimator requires y to be passed, but the target y is None.")
         collection = self._collect(X, y, reset=True)
-        epochs = self.epochs
-        if epochs is None:
-            epochs = default_epochs(self._method, self.backbone, self.recipe)
-        own = ("backbone", "weights", "random_weights", "image_size", "views", "tuned_blocks", "device")
+        own = ("backbone", "weights", "random_weights", "image_size", "tuned_blocks", "device")
+        asked = {name: value for name in ("epochs", "views") if (value := getattr(self, name)) is not None}
         self._discovery = discover(
             collection,
             self._own_folder() / "run",
             method=self._method,
             recipe=self.recipe,
+            effort=self.effort,
             n_categories=self.n_categories,
             settings=self.settings,
+            first_answer=False,
             report=False,
             verbose=self.verbose,
-            epochs=epochs,
-            evaluate_every=epochs,
+            evaluate_every=ONLY_LAST,
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
             seed=self.random_state,
             **{name: getattr(self, name) for name in own},
+            **asked,
         )
         self.classes_ = _classes(self._discovery, are_numbers(y))
         by_name = {category.name: self.classes_[category.prototype] for category in self._discovery.categories}
@@ -310,6 +317,7 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         model = cls._classes["simgcd" if name == "modern" else name](
             content["n_categories"].get("used", len(found.categories)),
             recipe=recipe,
+            effort=config.get("effort"),
             settings=changed or None,
             random_state=training["seed"],
             backbone=backbone["name"],

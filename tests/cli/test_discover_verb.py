@@ -43,8 +43,10 @@ def test_the_whole_journey(newkind: Newkind, shapes: Path, tmp_path: Path) -> No
     run = tmp_path / "run"
     dry = newkind("discover", shapes, "--out", run, *SMALL, "--epochs", "3", "--dry-run")
     assert dry.returncode == 0, dry.stderr
-    assert "64 images (256 views)" in dry.stderr
-    assert "3 epochs of 4 steps" in dry.stderr
+    rows = {line.split()[0]: line.split() for line in dry.stdout.splitlines()[1:4]}
+    assert list(rows) == ["quick", "standard", "thorough"]
+    assert [row[1] for row in rows.values()] == ["64", "192", "320"]  # thorough: 3 + 1 views, and the first answer's
+    assert rows["thorough"][4] == "3"
     assert not run.exists()
 
     done = newkind("discover", shapes, "--out", run, *SMALL, "--epochs", "3")
@@ -146,7 +148,7 @@ def test_kill_dash_nine_and_the_same_command_end_with_the_same_bytes(
     process = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300)
     assert process.returncode == -signal.SIGKILL, process.stderr
     assert (torn / "metrics.jsonl").read_text().count("\n") == 3
-    assert not (torn / "assignments.csv").exists()
+    assert json.loads((torn / "config.json").read_text())["answer"] == "first"
     done = newkind(*arguments, "--out", torn)
     assert done.returncode == 0, done.stderr
     assert "epoch 4 of 6" in done.stderr
@@ -176,7 +178,11 @@ def test_two_processes_score_once_over_everything(shapes: Path, tmp_path: Path, 
     [
         (["--n-categories", "1"], "out-of-range"),
         (["--n-categories", "9", "--at-most", "12"], "conflict"),
-        (["--epochs", "0"], "out-of-range"),
+        (["--epochs", "-1"], "out-of-range"),
+        (["--recipe", "release", "--epochs", "0"], "needs-training"),
+        (["--recipe", "release", "--effort", "quick"], "needs-training"),
+        (["--method", "gcd", "--effort", "standard"], "needs-training"),
+        (["--effort", "heroic"], "unknown-choice"),
         (["--recipe", "secret"], "unknown-recipe"),
         (["--resume"], "nothing-to-resume"),
         (["--device", "quantum"], "unknown-device"),
@@ -353,7 +359,7 @@ def test_a_process_that_dies_ends_the_job_plainly_and_the_same_command_resumes(
     done = launched(killed)
     assert done.returncode != 0
     assert "[process-died]" in done.stderr
-    assert not (out / "assignments.csv").exists()
+    assert json.loads((out / "config.json").read_text())["answer"] == "first"
     again = launched("-m", "newkind")
     assert again.returncode == 0, again.stderr
     assert "epoch 2 of 4" in again.stderr

@@ -39,9 +39,7 @@ def shell(command: str, place: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_from_labels_to_the_next_command(clouds: Path) -> None:
-    tune = (
-        "newkind tune 'my clouds.npz' --out o --try mixture_balance=1 --epochs 2 --views 4 --seed 1 --set frame_views=2"
-    )
+    tune = "newkind tune 'my clouds.npz' --out o --try mixture_balance=1 --epochs 2 --views 4 --seed 1 --set frame_shrinkage=0.2"
     done = shell(tune, clouds)
     assert done.returncode == 0, done.stderr
     assert "[4/4] mixture_balance=1, fold 1: All " in done.stderr
@@ -53,7 +51,7 @@ def test_from_labels_to_the_next_command(clouds: Path) -> None:
     (following,) = [line.split("Next:")[1].strip() for line in done.stdout.splitlines() if "Next:" in line]
     assert following == found["command"]
     assert shlex.split(following)[2] == "my clouds.npz"
-    assert {"--views", "--seed", "frame_views=2"} <= set(shlex.split(following))
+    assert {"--views", "--seed", "frame_shrinkage=0.2"} <= set(shlex.split(following))
     pasted = shell(f"{following} --dry-run", clouds)
     assert pasted.returncode == 0, pasted.stderr
 

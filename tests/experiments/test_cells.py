@@ -10,6 +10,7 @@ from small_features import write_blobs
 from error_codes import raises
 from newkind.config import BackboneConfig, TrainingConfig
 from newkind.data import Collection, open_data
+from newkind.effort import Amount
 from newkind.errors import RunError, WeightsError
 from newkind.experiments.cells import Cell, backbone_key, make_cell, read_result, run_cell, slug
 from newkind.experiments.collection_digest import collection_digest
@@ -20,7 +21,8 @@ QUICK = TrainingConfig(epochs=2, batch_size=30)
 
 def cell(collection: Collection, *, training: TrainingConfig = QUICK, method: str = "simgcd", **asked) -> Cell:
     recipe = asked.pop("recipe", "release" if method == "simgcd" else None)
-    config = configure(collection, method=method, recipe=recipe, training=training, **asked)
+    amount = Amount(epochs=training.epochs)
+    config = configure(collection, method=method, recipe=recipe, amount=amount, training=training, **asked)
     return make_cell(collection, config, title="t", prefix="blobs", digest=collection_digest(collection))
 
 

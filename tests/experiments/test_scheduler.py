@@ -15,6 +15,7 @@ import pytest
 from error_codes import raises
 from newkind.config import TrainingConfig
 from newkind.data import open_data
+from newkind.effort import Amount
 from newkind.errors import ConfigError, RunError
 from newkind.experiments import scheduler
 from newkind.experiments.cells import Cell, make_cell
@@ -32,7 +33,13 @@ def make_cells(blobs: Path, *, method: str = "kmeans", n: int = 3, training: Tra
     return [
         make_cell(
             collection,
-            configure(collection, method=method, recipe=recipe, training=replace(training, seed=seed)),
+            configure(
+                collection,
+                method=method,
+                recipe=recipe,
+                amount=Amount(epochs=training.epochs),
+                training=replace(training, seed=seed),
+            ),
             title=f"{method}, seed {seed}",
             prefix="blobs",
             digest=digest,

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from newkind.config import NCategories, TrainingConfig, default_recipe
 from newkind.data import from_features
+from newkind.effort import Amount
 from newkind.errors import ConfigError
 from newkind.evaluation import accuracy
 from newkind.methods.frame import Frame, FrameConfig, find_prototypes, settle_prototypes
@@ -126,10 +127,8 @@ def test_block_and_heads_learn_at_their_own_rates(tmp_path: Path, name: str) -> 
 def run(out: Path, *, n_categories: int | str | NCategories | None = None, epochs: int = 3):
     x, labels, truth = stretched()
     collection = from_features(x.numpy(), labels.tolist(), truth=truth.tolist())
-    training = TrainingConfig(epochs=epochs, batch_size=64)
-    outcome = discover(collection, out, configure(collection, training=training, n_categories=n_categories))
-    assert outcome is not None
-    return outcome
+    amount, training = Amount(epochs=epochs), TrainingConfig(batch_size=64)
+    return discover(collection, out, configure(collection, amount=amount, training=training, n_categories=n_categories))
 
 
 def test_it_finds_what_the_labels_make_visible(tmp_path: Path) -> None:
@@ -145,10 +144,9 @@ def test_looking_on_the_way_changes_nothing(tmp_path: Path) -> None:
     collection = from_features(x.numpy(), labels.tolist(), truth=truth.tolist())
     states = []
     for every in (1, 4):
-        training = TrainingConfig(epochs=4, batch_size=64, evaluate_every=every)
-        config = configure(collection, training=training)
+        training = TrainingConfig(batch_size=64, evaluate_every=every)
+        config = configure(collection, amount=Amount(epochs=4), training=training)
         outcome = discover(collection, tmp_path / str(every), config)
-        assert outcome is not None
         states.append((outcome.run.folder / "model.safetensors").read_bytes())
     assert states[0] == states[1]
 

@@ -12,6 +12,7 @@ import newkind
 from error_codes import raises
 from newkind.config import TrainingConfig
 from newkind.data import from_features, open_data
+from newkind.effort import Amount
 from newkind.errors import ConfigError
 from newkind.pipeline.configure import configure
 from newkind.pipeline.discover import discover
@@ -26,7 +27,8 @@ def _discover(out: Path, *, method: str, truth: bool) -> list[dict[str, float]]:
     collection = from_features(features, labels.tolist(), truth=kind.tolist() if truth else None)
     config = configure(
         collection,
-        training=TrainingConfig(epochs=5, batch_size=16, evaluate_every=2),
+        amount=Amount(epochs=5),
+        training=TrainingConfig(batch_size=16, evaluate_every=2),
         method=method,
         n_categories=6,
     )

@@ -24,7 +24,9 @@ CONFIG = DiscoverConfig(method_name="modern", method=ModernConfig(), n_categorie
         ({"n_categories": NCategories("estimated")}, True),
         ({"training": TrainingConfig(seed=1)}, True),
         ({"backbone": BackboneConfig(views=4)}, True),
-        ({"method": ModernConfig(frame_views=2)}, True),
+        ({"method": ModernConfig(frame_shrinkage=0.2)}, True),
+        ({"averaged_views": (0, 1)}, True),
+        ({"effort": "quick"}, False),
         ({"online": True}, True),
     ],
 )

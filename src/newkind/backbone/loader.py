@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from newkind.backbone.vit import Trunk, TunedBlocks, split
+from newkind.backbone.vit import FeatureTrunk, Trunk, TunedBlocks, split
 from newkind.backbone.weights import load_vit
 from newkind.config import BackboneConfig
 from newkind.device import choose_device
@@ -59,5 +59,7 @@ def load_backbone(config: BackboneConfig) -> Backbone:
         random=config.random_weights,
         seed=config.view_seed,
     )
+    if config.tuned_blocks == 0:
+        return Backbone(FeatureTrunk(loaded.model).to(device), None, loaded.sha256, loaded.source, device)
     trunk, tuned = split(loaded.model, n_tuned=config.tuned_blocks)
-    return Backbone(trunk.to(device), None if tuned is None else tuned.to(device), loaded.sha256, loaded.source, device)
+    return Backbone(trunk.to(device), tuned.to(device), loaded.sha256, loaded.source, device)

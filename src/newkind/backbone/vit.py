@@ -27,12 +27,12 @@ class SplitBackbone(NamedTuple):
     ----------
     trunk : Trunk
         Frozen part.
-    tuned : TunedBlocks or None
-        Last blocks; None if nothing is tuned.
+    tuned : TunedBlocks
+        Last blocks.
     """
 
     trunk: Trunk
-    tuned: TunedBlocks | None
+    tuned: TunedBlocks
 
 
 def build_vit(name: str, *, image_size: int) -> Any:
@@ -123,7 +123,7 @@ def split(model: Any, *, n_tuned: int = 1) -> SplitBackbone:
     model : torch.nn.Module
         Model from `build_vit`. It becomes the trunk and must not be used afterwards.
     n_tuned : int, default=1
-        Number of blocks that are tuned; 0 for a frozen trunk that computes features.
+        Number of blocks that are tuned.
 
     Returns
     -------
@@ -135,25 +135,18 @@ def split(model: Any, *, n_tuned: int = 1) -> SplitBackbone:
         With code `tuned-blocks` if the model has no more than `n_tuned` blocks.
     """
     n_blocks = len(model.blocks)
-    if not 0 <= n_tuned < n_blocks:
+    if not 1 <= n_tuned < n_blocks:
         raise BackboneError(
             f"`tuned_blocks` must be between 0 and {n_blocks - 1} for a backbone of {n_blocks} blocks, got {n_tuned}.",
             code="tuned-blocks",
             n_tuned=n_tuned,
             n_blocks=n_blocks,
         )
-    if n_tuned == 0:
-        return SplitBackbone(FeatureTrunk(*_split(model, 1)), None)
-    return SplitBackbone(*_split(model, n_tuned))
-
-
-def _split(model: Any, n_tuned: int) -> tuple[Trunk, TunedBlocks]:
-    """The two parts, with at least one tuned block."""
     rope = _rotary_positions(model)
     tuned = TunedBlocks(list(model.blocks[-n_tuned:]), model.norm, dim=model.embed_dim, rope=rope)
     eps = model.blocks[-n_tuned].norm1.eps
     model.blocks, model.norm = nn.Sequential(*model.blocks[:-n_tuned]), nn.Identity()
-    return Trunk(model, eps=eps, keep_moments=n_tuned > 1, rope=rope), tuned
+    return SplitBackbone(Trunk(model, eps=eps, keep_moments=n_tuned > 1, rope=rope), tuned)
 
 
 def _rotary_positions(model: Any) -> Tensor | None:
@@ -295,13 +288,12 @@ class FeatureTrunk(Trunk):
 
     Parameters
     ----------
-    trunk : Trunk
-        Trunk of a backbone that is split before its last block.
-    last : TunedBlocks
-        The last block.
+    model : torch.nn.Module
+        Model from `build_vit`. It must not be used afterwards.
     """
 
-    def __init__(self, trunk: Trunk, last: TunedBlocks) -> None:
+    def __init__(self, model: Any) -> None:
+        trunk, last = split(model)
         super().__init__(trunk.model, eps=trunk.eps, keep_moments=False, rope=trunk.rope)
         self.n_tokens = 0
         self.last = last.requires_grad_(False).eval()

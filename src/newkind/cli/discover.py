@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from newkind.cli.options import Data, config_options
-from newkind.config import BackboneConfig, TrainingConfig, default_epochs
+from newkind.config import BackboneConfig, EffortName, TrainingConfig
 
 if TYPE_CHECKING:
     from newkind.config import DiscoverConfig
+    from newkind.data import Collection
     from newkind.pipeline.discover import Outcome
 
-__all__ = ["Method", "Recipe", "Settings", "discover"]
+__all__ = ["Effort", "Method", "Recipe", "Settings", "discover"]
 
 METHOD = "Method"
 N_CATEGORIES = (
     "Number of categories, known and new together, or auto to estimate it. "
     "Default: the true number if the data has a `truth` column, otherwise auto."
 )
-DRY_RUN = "Only print what would be done, with time and disk space."
+DRY_RUN = "Only print the time and disk space of every effort."
+FIRST = "Write an answer from one view per image first."
 ONLINE = "Compute new random views in every epoch instead of caching tokens."
-EPOCHS = "Number of epochs. Default: 40 for the recipe modern, otherwise 200."
+EPOCHS = "Number of epochs; 0 for no training. Default: that of the effort; 200 for methods that need training."
+VIEWS = "Number of random views per image. Default: that of the effort; 8 for methods that need training."
+Effort = Annotated[
+    str | None,
+    typer.Option(
+        "--effort",
+        help="Effort: quick (one view per image), standard (several views) or thorough (training included). "
+        "Default: standard; thorough for methods that need training, and for tune.",
+        metavar="quick|standard|thorough",
+    ),
+]
 Method = Annotated[
     str, typer.Option("--method", help="Name of a method; `newkind methods` lists them.", rich_help_panel=METHOD)
 ]
@@ -51,22 +65,26 @@ def discover(
     training: TrainingConfig,
     backbone: BackboneConfig,
     n_categories: Annotated[str | None, typer.Option(help=N_CATEGORIES)] = None,
+    effort: Effort = None,
     at_most: Annotated[int | None, typer.Option(help="Upper bound of an estimated number of categories.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in --out.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Fail unless there is a run to resume.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help=DRY_RUN)] = False,
-    report: Annotated[bool, typer.Option(help="Write report.html at the end.")] = True,
+    first_answer: Annotated[bool, typer.Option(help=FIRST)] = True,
+    report: Annotated[bool, typer.Option(help="Write report.html.")] = True,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write TensorBoard files.")] = False,
     method: Method = "simgcd",
     recipe: Recipe = None,
     settings: Settings = None,
     online: Annotated[bool, typer.Option("--online", help=ONLINE, rich_help_panel=METHOD)] = False,
     epochs: Annotated[int | None, typer.Option(help=EPOCHS, rich_help_panel="Training")] = None,
+    views: Annotated[int | None, typer.Option(help=VIEWS, rich_help_panel="Backbone and views")] = None,
 ) -> None:
     """Discover the categories of partly labelled images. The same command resumes an interrupted run."""
     from newkind import distributed
-    from newkind.api import report_outcome
+    from newkind.api import first_answer_reporter, report_outcome
     from newkind.data import open_data
+    from newkind.effort import Amount
     from newkind.pipeline.configure import configure, read_settings
     from newkind.pipeline.discover import discover as run_discovery
     from newkind.training.display import TrainingDisplay
@@ -74,27 +92,45 @@ def discover(
     distributed.init_from_environment()
     if not distributed.main_process():
         _hide_messages()
-    epochs = default_epochs(method, backbone.name, recipe) if epochs is None else epochs
-    with distributed.clear_message():
+    with distributed.clear_message(), _names_what_is_left(out):
         collection = open_data(data)
         config = configure(
             collection,
             method=method,
             recipe=recipe,
+            amount=Amount(effort=cast(EffortName | None, effort), epochs=epochs, views=views),
             n_categories=n_categories,
             at_most=at_most,
             settings=read_settings(settings or []),
-            training=replace(training, epochs=epochs),
+            training=training,
             backbone=backbone,
             online=online,
         )
-        with TrainingDisplay(epochs, out if tensorboard else None) as display:
-            outcome = run_discovery(
-                collection, out, config, overwrite=overwrite, resume=resume, dry_run=dry_run, on_epoch=display.show
-            )
-        if outcome is not None and distributed.main_process():
+        if dry_run:
+            if distributed.main_process():
+                _print_costs(collection, config)
+            return distributed.shutdown()
+        on_first = first_answer_reporter(collection, report=report) if first_answer else None
+        with TrainingDisplay(config.training.epochs, out if tensorboard else None) as display:
+            run = partial(run_discovery, on_epoch=display.show, on_first_answer=on_first)
+            outcome = run(collection, out, config, overwrite=overwrite, resume=resume)
+        if distributed.main_process():
             _print_outcome(outcome, config, report_outcome(outcome, collection) if report else None)
     distributed.shutdown()
+
+
+@contextmanager
+def _names_what_is_left(out: Path) -> Iterator[None]:
+    """After Ctrl-C, print whether there is an answer to use."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        from newkind.cli.messages import print_line
+        from newkind.runs.run import Run
+
+        if (out / "config.json").exists() and Run.open(out).answer == "first":
+            print_line(f"The first answer is in {out}. The same command computes the final one.")
+        raise
 
 
 def _hide_messages() -> None:
@@ -102,6 +138,27 @@ def _hide_messages() -> None:
     import logging
 
     logging.getLogger("newkind").setLevel(logging.ERROR)
+
+
+def _print_costs(collection: Collection, config: DiscoverConfig) -> None:
+    """Print a table of all efforts."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from newkind.cli.messages import print_line, result_console
+    from newkind.pipeline.dry_run import estimate_efforts
+    from newkind.progress import data_size, duration
+
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("Effort", no_wrap=True)
+    for title in ("Views to compute", "Disk space", "Epochs", "First answer", "Final answer"):
+        table.add_column(title, justify="right")
+    for cost in estimate_efforts(collection, config):
+        times = (duration(seconds) for seconds in (cost.first_seconds, cost.seconds))
+        cells = (f"{cost.n_views:,}", data_size(cost.n_bytes), str(cost.epochs), *times)
+        table.add_row(*map(Text, (cost.effort, *cells)), style="bold" if cost.is_chosen else "")
+    result_console().print(table)
+    print_line(f"Estimated for {len(collection.catalog):,} images, without the clustering. Chosen: {config.effort}.")
 
 
 def _print_outcome(outcome: Outcome, config: DiscoverConfig, report: Path | None) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from newkind.cli.discover import Method, Recipe, Settings
+from newkind.cli.discover import Effort, Method, Recipe, Settings
 from newkind.cli.options import Data, config_options
-from newkind.config import BackboneConfig, TrainingConfig
+from newkind.config import BackboneConfig, EffortName, TrainingConfig
 from newkind.experiments.tune_config import EPOCHS, TuneConfig, read_tries
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def tune(
     folds: Annotated[
         int, typer.Option(help="Number of times that half of the known classes is held out and treated as new.")
     ] = 2,
+    effort: Effort = None,
     method: Method = "simgcd",
     recipe: Recipe = None,
     settings: Settings = None,
@@ -55,6 +56,7 @@ def tune(
         folds=folds,
         method=method,
         recipe=recipe,
+        effort=cast(EffortName | None, effort),  # checked there
         settings=read_settings(settings or []),
         training=training,
         backbone=backbone,

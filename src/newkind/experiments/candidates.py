@@ -20,6 +20,8 @@ __all__ = ["Candidate", "find_candidates"]
 
 MODERN_TRIES = {"block_rate": ("0", "0.01", "0.03"), "mixture_balance": ("1", "4")}
 """Settings of `modern` that are tried by default."""
+ONLY_LAST = 10**9
+"""Epochs between two evaluations such that only the last epoch is evaluated."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def find_candidates(config: TuneConfig, problem: Collection) -> list[Candidate]:
 
 
 def _default_tries(default: DiscoverConfig, *, ready: bool) -> dict[str, tuple[str, ...]]:
-    """Settings to try if none are given. Ready features have no block that could be trained."""
+    """Settings to try if none are given. Ready features and runs without training have no block that learns."""
     if default.method_name != "modern":
         name = default.method_name
         raise ConfigError(
@@ -92,7 +94,8 @@ def _default_tries(default: DiscoverConfig, *, ready: bool) -> dict[str, tuple[s
             code="nothing-to-try",
             method=name,
         )
-    return {name: values for name, values in MODERN_TRIES.items() if not (ready and name == "block_rate")}
+    fixed = ready or not default.training.epochs
+    return {name: values for name, values in MODERN_TRIES.items() if not (fixed and name == "block_rate")}
 
 
 def _text(value: Any) -> str:
@@ -114,6 +117,7 @@ def tuning_config(config: TuneConfig, problem: Collection, chosen: Mapping[str, 
         method=config.method,
         recipe=config.recipe,
         settings={**config.settings, **chosen},
-        training=replace(config.training, evaluate_every=config.training.epochs),  # only the last epoch counts
+        amount=config.amount,
+        training=replace(config.training, evaluate_every=ONLY_LAST),
         backbone=config.backbone,
     )

@@ -117,7 +117,7 @@ def make_cell(collection: Collection, config: DiscoverConfig, *, title: str, pre
     """
     training = config.training
     if not find_method(config.method_name).method.trains:
-        config = replace(config, training=TrainingConfig(epochs=1, seed=training.seed))
+        config = replace(config, training=TrainingConfig(epochs=0, seed=training.seed))
     if _is_ready(collection):
         config = replace(config, backbone=BackboneConfig(device=config.backbone.device), online=False)
     return Cell(title=title, prefix=prefix, collection=collection, digest=digest, config=config)
@@ -263,8 +263,6 @@ def run_cell(cell: Cell, folder: Path, *, on_epoch: OnEpoch | None = None) -> Ce
             code="other-run",
             folder=run.folder,
         ) from None
-    if outcome is None:
-        raise RunError(f"{run.folder} was not run.", code="not-run")
     run.write_json(_result_file(run), _content(cell, run, outcome.seconds))
     run.checkpoint_file.unlink(missing_ok=True)  # a finished cell is never resumed
     return CellResult(run, run.read_json(_result_file(run)))

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from newkind.backbone.sources import announce_cache, open_cache
+from newkind.config import DiscoverConfig
 from newkind.data import Collection
 from newkind.data.sampling import steps_per_epoch
 from newkind.errors import RunError
@@ -24,7 +25,6 @@ from newkind.experiments.next_command import options_of, shell_command, unused_f
 from newkind.experiments.ranking import Ranking, Tried, rank, write_ranking
 from newkind.experiments.scheduler import Schedule, Watch
 from newkind.experiments.tune_config import EPOCHS, TuneConfig
-from newkind.methods.registry import find_method
 from newkind.pipeline.announce import announce_data, step_seconds
 from newkind.pipeline.setup import Setup, load_setup, new_network
 
@@ -181,8 +181,11 @@ def plan_tuning(collection: Collection, out: Path, config: TuneConfig, *, dry_ru
     problem = hold_out(collection, fold=0, seed=seed)
     candidates = find_candidates(config, problem)
     announce_data(collection)
-    setup = load_setup(collection, tuning_config(config, problem, {}))
-    readable, config = _with_tokens(collection, config, setup, dry_run=dry_run)
+    resolved = tuning_config(config, problem, {})
+    setup = load_setup(collection, resolved)
+    readable, n_views = _with_tokens(collection, resolved, setup, dry_run=dry_run)
+    if resolved.training.epochs:  # the disk may have space for fewer
+        config = replace(config, backbone=replace(config.backbone, views=n_views))
     cells: list[list[Cell]] = [[] for _ in candidates]
     for fold in range(config.folds):
         problem = hold_out(readable, fold=fold, seed=seed)
@@ -198,24 +201,23 @@ def plan_tuning(collection: Collection, out: Path, config: TuneConfig, *, dry_ru
 
 
 def _with_tokens(
-    collection: Collection, config: TuneConfig, setup: Setup, *, dry_run: bool
-) -> tuple[Collection, TuneConfig]:
-    """Build the token cache. Images that cannot be read lose their labels; `views` becomes what fits on the disk."""
+    collection: Collection, config: DiscoverConfig, setup: Setup, *, dry_run: bool
+) -> tuple[Collection, int]:
+    """Build the token cache. Images that cannot be read lose their labels. Also the number of random views in the cache."""
     if setup.backbone is None:
-        return collection, config
+        return collection, config.backbone.views
     if dry_run:
-        announce_cache(collection, config.backbone, setup.backbone)
-        return collection, config
-    cache = open_cache(collection, config.backbone, setup.backbone)
+        announce_cache(collection, config.backbone, setup.backbone, views=config.averaged_views)
+        return collection, config.backbone.views
+    cache = open_cache(collection, config.backbone, setup.backbone, views=config.averaged_views)
     labels = np.where(cache.usable, collection.catalog.labels, np.int32(-1))
-    config = replace(config, backbone=replace(config.backbone, views=cache.n_views))
     cache.close()
-    return replace(collection, catalog=replace(collection.catalog, labels=labels)), config
+    return replace(collection, catalog=replace(collection.catalog, labels=labels)), cache.n_views
 
 
 def _seconds_per_run(cell: Cell, setup: Setup) -> float | None:
     """Estimated time of one run, from one training step; None if nothing is trained."""
-    if not find_method(cell.method).method.trains:
+    if not cell.config.training.epochs:
         return None
     n_images, training = len(cell.collection.catalog), cell.config.training
     training = replace(training, batch_size=min(training.batch_size, n_images))
@@ -231,6 +233,7 @@ def _next_command(config: TuneConfig, data: str, chosen: dict[str, str]) -> str:
     words += ["--method", config.method] if config.method != "simgcd" else []
     words += ["--recipe", config.recipe] if config.recipe else []
     words += [*options_of(config.backbone), *options_of(config.training, without=NOT_IN_COMMAND)]
-    if chosen:  # settings hold for as many epochs as they were tried with
-        words += ["--epochs", str(config.training.epochs)]
+    words += ["--effort", config.effort] if config.effort else []
+    if chosen and config.amount.epochs:  # settings hold for as many epochs as they were tried with
+        words += ["--epochs", str(config.amount.epochs)]
     return shell_command(*words, settings={**config.settings, **chosen})

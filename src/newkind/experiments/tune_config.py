@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from newkind.config import BackboneConfig, TrainingConfig
+from newkind.config import BackboneConfig, EffortName, TrainingConfig
+from newkind.effort import Amount
 from newkind.errors import ConfigError
 from newkind.setting import check_settings, setting
 
@@ -29,6 +30,8 @@ class TuneConfig:
         Name of a method.
     recipe : {"modern", "release", "paper"}, optional
         Recipe of `simgcd`. Default: modern, or release on a DINO v1 backbone.
+    effort : {"quick", "standard", "thorough"}, optional
+        Effort of each run. Default: thorough, with the epochs of `training`.
     settings : mapping, default={}
         Settings that are the same in all runs.
     training : TrainingConfig, optional
@@ -41,9 +44,17 @@ class TuneConfig:
     folds: int = setting(2, at_least=2)
     method: str = "simgcd"
     recipe: str | None = None
+    effort: EffortName | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     training: TrainingConfig = field(default_factory=lambda: TrainingConfig(epochs=EPOCHS))
     backbone: BackboneConfig = field(default_factory=BackboneConfig)
+
+    @property
+    def amount(self) -> Amount:
+        """Effort, epochs and views of each run."""
+        views = None if self.backbone.views == BackboneConfig.views else self.backbone.views
+        epochs = self.training.epochs if self.effort in (None, "thorough") else None
+        return Amount(effort=self.effort, epochs=epochs, views=views)
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -109,7 +109,7 @@ class CentreMethod(Method):
         return self.centres(features)  # type: ignore[no-any-return]
 
     def settle(self, images: AllImages) -> None:
-        features = images.features(self.config.n_random_views)
+        features = images.features()
         if distributed.main_process():
             self.centres.fit(features, images, self.config, clamp=self.clamp)
 

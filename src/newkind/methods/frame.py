@@ -29,8 +29,6 @@ class FrameConfig(MethodConfig):
     ----------
     frame_shrinkage : float, default=0.3
         Shrinkage of the covariance within labelled classes: near 0 trusts the labelled images, 1 leaves features as they are.
-    frame_views : int, default=4
-        Number of random views per image whose features are averaged with the evaluation view.
     mixture_temperature : float, default=0.05
         Temperature of the memberships.
     mixture_balance : float or None, default=None
@@ -43,15 +41,10 @@ class FrameConfig(MethodConfig):
     """
 
     frame_shrinkage: float = setting(0.3, above=0, at_most=1)
-    frame_views: int = setting(4, at_least=0)
     mixture_temperature: float = setting(0.05, above=0)
     mixture_balance: float | None = setting(None, at_least=0)
     mixture_restarts: int = setting(5, at_least=1)
     mixture_steps: int = setting(60, at_least=0)
-
-    @property
-    def n_random_views(self) -> int:
-        return self.frame_views
 
 
 class Frame(nn.Module):

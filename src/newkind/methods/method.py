@@ -27,11 +27,6 @@ class MethodConfig:
     def __post_init__(self) -> None:
         check_settings(self)
 
-    @property
-    def n_random_views(self) -> int:
-        """Number of random views per image whose features `start` and `settle` average with the evaluation view."""
-        return 0
-
 
 class AllImages(Protocol):
     """All images of a run, as `Method.start` and `Method.settle` see them."""
@@ -43,8 +38,8 @@ class AllImages(Protocol):
     seed: int
     """Seed of random choices."""
 
-    def features(self, n_random_views: int = 0) -> Tensor:
-        """Features (n, d) on the CPU: of the evaluation view, or its mean with those of random views."""
+    def features(self) -> Tensor:
+        """Features (n, d) on the CPU, averaged over the views of the effort."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +103,7 @@ class Method(nn.Module, ABC):
 
     Subclasses hold their heads as modules and what they remember between steps as buffers, which checkpoints contain.
     The trainer calls, in this order: `start` before the first epoch;
-    `begin_epoch` and `loss_terms` in each epoch; `settle` after the last; then `logits`.
+    `begin_epoch` and `loss_terms` in each epoch; `settle` after the last, if there was one; then `logits`.
 
     Parameters
     ----------
@@ -123,6 +118,8 @@ class Method(nn.Module, ABC):
     ----------
     trains : bool
         Whether there is something to train. Otherwise the number of epochs is 0.
+    needs_training : bool
+        Whether the method is of no use without training. Otherwise `start` alone gives a result.
     spare_prototypes : bool
         Whether an estimated number of categories is given generously, and categories that are empty, tiny or duplicate
         are merged at the end (`merge_categories`). For methods whose prototypes start at random.
@@ -137,6 +134,7 @@ class Method(nn.Module, ABC):
     """
 
     trains: ClassVar[bool] = True
+    needs_training: ClassVar[bool] = True
     spare_prototypes: ClassVar[bool] = False
     costly_readout: ClassVar[bool] = False
     block_rate: float = 1.0
@@ -182,7 +180,7 @@ class Method(nn.Module, ABC):
         """Initialise from all images, before the first epoch. Default: nothing."""
 
     def settle(self, images: AllImages) -> None:
-        """Last stage of a method that clusters all images after training. Default: nothing."""
+        """Last stage of a method that clusters all images, after a training. Default: nothing."""
 
     def merge_categories(self, groups: list[list[int]], sizes: list[int]) -> None:
         """Make one category of each group of prototypes, in this order; prototypes in no group are dropped.

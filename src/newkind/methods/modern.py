@@ -10,6 +10,7 @@ fitted once more. How the settings were chosen is in docs/modern.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -60,6 +61,7 @@ class ModernConfig(DistillationConfig, FrameConfig):
 class Modern(Method):
     """Prototypes in a frame of the class feature."""
 
+    needs_training: ClassVar[bool] = False
     config: ModernConfig
 
     def __init__(self, dim: int, n_categories: int, config: ModernConfig) -> None:
@@ -89,14 +91,14 @@ class Modern(Method):
 
     @torch.no_grad()
     def start(self, images: AllImages) -> None:
-        features = images.features(self.config.n_random_views)
+        features = images.features()
         if distributed.main_process():
             found = find_prototypes(self.frame, features, images, self.config, self.n_categories)
             self.classifier.prototypes.copy_(found.directions)
 
     @torch.no_grad()
     def settle(self, images: AllImages) -> None:
-        features = images.features(self.config.n_random_views)
+        features = images.features()
         if distributed.main_process():
             p = (self.logits(features.to(self.frame.weight.device)) / self.temperature).softmax(dim=-1)
             found = settle_prototypes(self.frame, features, images, self.config, p=p)

@@ -23,7 +23,7 @@ from newkind.pipeline.setup import Setup, new_network
 from newkind.progress import duration
 from newkind.training.network import Network
 
-__all__ = ["announce_data", "announce_training", "step_seconds"]
+__all__ = ["announce_data", "announce_training", "step_seconds", "training_seconds"]
 
 logger = logging.getLogger(__name__)
 
@@ -44,18 +44,30 @@ def announce_data(collection: Collection) -> None:
 
 def announce_training(collection: Collection, config: DiscoverConfig, setup: Setup) -> None:
     """Log method, epochs, steps and estimated time."""
-    entry, training, n_images = find_method(config.method_name), config.training, len(collection.catalog)
-    if not entry.method.trains:
-        logger.info(f"{entry.title} on the features of {n_images:,} images on {setup.device} ({config.n_categories}).")
+    entry, training = find_method(config.method_name), config.training
+    if not training.epochs:
+        n_views = len(config.averaged_views)
+        views = "1 view" if n_views == 1 else f"{n_views} averaged views"
+        logger.info(f"{entry.title} without training, {views} per image ({config.n_categories}).")
         return
+    logger.info(
+        f"{entry.title}: {training.epochs} epochs of {_steps(collection, config)} steps on {setup.device}, "
+        f"about {duration(training_seconds(collection, config, setup))} ({config.n_categories})."
+    )
+
+
+def training_seconds(collection: Collection, config: DiscoverConfig, setup: Setup) -> float:
+    """Estimated time of the training, from one step; 0 without training."""
+    if not config.training.epochs:
+        return 0.0
     # For the time of a step, an unknown number of categories may be off by a factor of 2.
     network = new_network(config, setup, config.n_categories.number or 2 * max(collection.catalog.n_known_classes, 1))
-    steps = steps_per_epoch(n_images, training.batch_size * distributed.world_size())
-    seconds = training.epochs * steps * step_seconds(config, setup, network)
-    logger.info(
-        f"{entry.title}: {training.epochs} epochs of {steps} steps on {setup.device}, about {duration(seconds)} "
-        f"({config.n_categories})."
-    )
+    return config.training.epochs * _steps(collection, config) * step_seconds(config, setup, network)
+
+
+def _steps(collection: Collection, config: DiscoverConfig) -> int:
+    """Steps per epoch."""
+    return steps_per_epoch(len(collection.catalog), config.training.batch_size * distributed.world_size())
 
 
 def step_seconds(config: DiscoverConfig, setup: Setup, network: Network) -> float:

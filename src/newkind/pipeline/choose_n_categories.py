@@ -24,8 +24,7 @@ logger = logging.getLogger(__name__)
 def choose_n_categories(run: Run, config: DiscoverConfig, images: ImageFeatures) -> int:
     """Number of prototypes of a run.
 
-    An estimate is made from the mean of the evaluation view and the random views that the method uses. It is saved in the
-    run folder, and a resumed run uses the saved one. A number that the user gives is used as it is, but the estimate is made
+    An estimate is made from the features that the method uses, averaged over views. It is saved in the run folder, and a resumed run uses the saved one. A number that the user gives is used as it is, but the estimate is made
     nevertheless, and a number outside of its interval is warned about. A number from the truth needs no estimate.
 
     Parameters
@@ -46,7 +45,7 @@ def choose_n_categories(run: Run, config: DiscoverConfig, images: ImageFeatures)
     if asked.from_truth and asked.number is not None:
         return asked.number
     is_saved = distributed.broadcast(torch.tensor(int(distributed.main_process() and run.estimate_file.exists())))
-    features = None if is_saved else images.features(config.method.n_random_views)
+    features = None if is_saved else images.features()
     chosen = torch.zeros(1, dtype=torch.int64)
     if distributed.main_process():
         estimate = load_estimate(run)

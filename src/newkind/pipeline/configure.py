@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
-from newkind.config import BackboneConfig, DiscoverConfig, NCategories, TrainingConfig, default_epochs, default_recipe
-from newkind.data import Collection
+from newkind.config import BackboneConfig, DiscoverConfig, EffortName, NCategories, TrainingConfig, default_recipe
+from newkind.data import Collection, Features
+from newkind.data.views import MIRROR, random_views
+from newkind.effort import EFFORTS, PUBLISHED_EPOCHS, Amount
 from newkind.errors import ConfigError
-from newkind.methods.registry import method_config, resolve_method
+from newkind.methods.registry import find_method, method_config, resolve_method
 
-__all__ = ["configure", "read_settings"]
+__all__ = ["configure", "first_config", "read_settings", "with_effort"]
 
 
 def configure(
@@ -18,6 +21,7 @@ def configure(
     *,
     method: str = "simgcd",
     recipe: str | None = None,
+    amount: Amount | None = None,
     n_categories: int | Literal["auto"] | str | NCategories | None = None,
     at_most: int | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -35,16 +39,16 @@ def configure(
         Name of a method.
     recipe : {"modern", "release", "paper"}, optional
         Recipe of `simgcd`. Default: modern, or release on a DINO v1 backbone.
+    amount : Amount, optional
+        Effort, epochs and views. They decide `epochs` of the training and `views` of the backbone.
     n_categories : int, "auto" or NCategories, optional
         Number of categories, known and new together. Default: the true number if the data has a truth, otherwise "auto".
     at_most : int, optional
         Upper bound of an estimated number of categories. Not used with an `NCategories`, which has its own.
     settings : mapping, optional
         Settings of the method, field to value or text.
-    training : TrainingConfig, optional
-        Default: 40 epochs for `modern`, 200 otherwise.
-    backbone : BackboneConfig, optional
-        Default: DINOv2 ViT-S/14 at 224 pixels with 8 views.
+    training, backbone : TrainingConfig and BackboneConfig, optional
+        Default: as published; DINOv2 ViT-S/14 at 224 pixels.
     online : bool, default=False
         Compute new random views in every epoch instead of caching tokens.
 
@@ -58,16 +62,106 @@ def configure(
     if not isinstance(n_categories, NCategories):
         n_true = None if collection.truth is None else len(collection.truth.class_names)
         n_categories = NCategories.read(n_categories, at_most=at_most, n_true=n_true)
-    return DiscoverConfig(
+    asked = DiscoverConfig(
         method_name=name,
         method=method_config(
             name, recipe=recipe or "release", benchmark=collection.benchmark, settings=dict(settings or {})
         ),
         n_categories=n_categories,
-        training=training or TrainingConfig(epochs=default_epochs(name, backbone.name)),
+        training=training or TrainingConfig(),
         backbone=backbone,
         online=online,
     )
+    return with_effort(collection, asked, amount or Amount())
+
+
+def with_effort(collection: Collection, config: DiscoverConfig, amount: Amount) -> DiscoverConfig:
+    """A configuration with the views and epochs of an effort.
+
+    Parameters
+    ----------
+    collection : Collection
+        The data; ready features have one view.
+    config : DiscoverConfig
+        All other settings.
+    amount : Amount
+        Effort, epochs and views.
+
+    Returns
+    -------
+    DiscoverConfig
+
+    Raises
+    ------
+    ConfigError
+        With code `unknown-choice` for another effort, `needs-training` if the method cannot do without training.
+    """
+    effort = _effort(config, amount)
+    kind, plan = find_method(config.method_name).method, EFFORTS[effort]
+    epochs = PUBLISHED_EPOCHS if kind.needs_training else plan.epochs
+    epochs = epochs if amount.epochs is None else amount.epochs
+    epochs = epochs if kind.trains else 0
+    views = plan.views if amount.views is None else amount.views
+    backbone = replace(config.backbone, views=views)  # checks their number
+    n_averaged = min(plan.averaged, views) if epochs or amount.views is None else views
+    averaged = (0, *((MIRROR,) if plan.mirror else ()), *random_views(n_averaged))
+    if kind.needs_training or isinstance(collection.catalog.items, Features):
+        averaged = (0,)
+    if not epochs:  # features of these views are all that is needed
+        backbone = replace(backbone, views=n_averaged, tuned_blocks=0)
+    return replace(
+        config,
+        training=replace(config.training, epochs=epochs),
+        backbone=backbone,
+        effort=effort,
+        averaged_views=averaged,
+    )
+
+
+def _effort(config: DiscoverConfig, amount: Amount) -> EffortName:
+    """The effort that was asked for, checked, or the default."""
+    kind = find_method(config.method_name).method
+    if amount.effort is not None and amount.effort not in EFFORTS:
+        raise ConfigError(
+            f"`effort` must be quick, standard or thorough, got '{amount.effort}'.",
+            code="unknown-choice",
+            setting="effort",
+        )
+    if kind.needs_training:
+        if amount.effort not in (None, "thorough") or amount.epochs == 0:
+            raise ConfigError(
+                f"{find_method(config.method_name).title} cannot do without training.",
+                fix="Leave out `effort` and `epochs`, or use the recipe `modern`.",
+                code="needs-training",
+                setting="effort" if amount.effort not in (None, "thorough") else "epochs",
+            )
+        return "thorough"
+    if kind.trains and (amount.epochs or (amount.effort is None and config.online)):
+        return "thorough"
+    return amount.effort or "standard"
+
+
+def first_config(collection: Collection, config: DiscoverConfig) -> DiscoverConfig | None:
+    """Configuration of the first answer: the same without training and with one view per image.
+
+    Parameters
+    ----------
+    collection : Collection
+        The data.
+    config : DiscoverConfig
+        Configuration of the final answer.
+
+    Returns
+    -------
+    DiscoverConfig or None
+        None if there is no answer that is sooner than the final one.
+    """
+    is_trained = config.training.epochs > 0
+    if isinstance(collection.catalog.items, Features) or find_method(config.method_name).method.needs_training:
+        return None
+    if not is_trained and (config.online or config.averaged_views == (0,)):
+        return None
+    return replace(with_effort(collection, config, Amount(effort="quick")), online=False)
 
 
 def read_settings(texts: list[str]) -> dict[str, str]:

@@ -1,4 +1,8 @@
-"""`discover`: from a collection to a finished run, stage by stage."""
+"""`discover`: from a collection to a finished run, stage by stage.
+
+A discovery gives one or two answers. The first is that of the effort `quick`, from one view per image. The final one is
+that of the effort that was asked for. Each is complete: assignments, categories, features, model.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,23 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import torch
 
 from newkind import distributed
-from newkind.backbone.sources import announce_cache
+from newkind.atomic import write_bytes
+from newkind.backbone.cache_plan import image_digests
 from newkind.config import DiscoverConfig, to_json
 from newkind.data import Collection
-from newkind.data.items import FileImages
+from newkind.data.items import Features, FileImages
 from newkind.evaluation import Accuracy, accuracy, by_name
 from newkind.pipeline.announce import announce_data, announce_training
 from newkind.pipeline.choose_n_categories import choose_n_categories
+from newkind.pipeline.configure import first_config
 from newkind.pipeline.results import Outcome, scored_predictions, write_results
 from newkind.pipeline.setup import Setup, check_request, fit_batch, load_setup, new_network, open_images
 from newkind.runs.fingerprint import deciding_settings, digest_of
@@ -29,10 +36,22 @@ from newkind.training.data import ImageFeatures, TrainingData
 from newkind.training.network import Encoder
 from newkind.training.trainer import EpochReport, ReadOut, Trainer
 
-__all__ = ["OnEpoch", "Outcome", "discover"]
+__all__ = ["OnEpoch", "OnFirstAnswer", "Outcome", "discover"]
 
 logger = logging.getLogger(__name__)
 OnEpoch = Callable[[EpochReport, Accuracy | None], None]
+OnFirstAnswer = Callable[[Outcome], object]
+Answer = Literal["first", "final"]
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """What an answer is computed from: its configuration, backbone and images, and digests of all images."""
+
+    config: DiscoverConfig
+    setup: Setup
+    data: TrainingData
+    digests: list[bytes] | None
 
 
 def discover(
@@ -42,9 +61,9 @@ def discover(
     *,
     overwrite: bool = False,
     resume: bool = False,
-    dry_run: bool = False,
     on_epoch: OnEpoch | None = None,
-) -> Outcome | None:
+    on_first_answer: OnFirstAnswer | None = None,
+) -> Outcome:
     """Discover the categories of a collection and write a run folder.
 
     The same call resumes an interrupted run.
@@ -61,50 +80,109 @@ def discover(
         Replace the run in `out`.
     resume : bool, default=False
         Fail unless there is a run to resume.
-    dry_run : bool, default=False
-        Only log what would be done, with time and disk space.
     on_epoch : callable, optional
         Called in the main process after each epoch, with its report and, if it was evaluated, its accuracy.
+    on_first_answer : callable, optional
+        Called in the main process with the first answer. Default: no first answer is computed.
 
     Returns
     -------
-    Outcome or None
-        None for a dry run.
+    Outcome
+        The final answer.
     """
     started = time.perf_counter()
     check_request(collection, config)
     announce_data(collection)
-    config = fit_batch(config, len(collection.catalog))
-    setup = load_setup(collection, config)
-    announce_training(collection, config, setup)
-    if dry_run:
-        if setup.backbone is not None and not config.online:
-            announce_cache(collection, config.backbone, setup.backbone)
-        return None
-    data = open_images(collection, config, setup)
-    config = fit_batch(config, len(data.images))
-    tokens_done = time.perf_counter()
-    fingerprint = _fingerprint(collection, config, setup, data)
+    first = None if on_first_answer is None else first_config(collection, config)
+    stage = _open_stage(collection, first or config)
+    config = fit_batch(config, len(stage.data.images))
+    fingerprint = _fingerprint(collection, config, stage)
     with _opened(out, fingerprint, overwrite=overwrite, resume=resume) as run:
-        _write_start(run, collection, config, setup, fingerprint)
-        trainer = _new_trainer(run, config, setup, data, fingerprint)
-        trainer.train(_Monitor(run, collection, trainer, on_epoch))
-        training_done = time.perf_counter()
-        outcome = write_results(run, collection, config, setup, trainer, _final_read_out(trainer, config))
-    stages = {"tokens": tokens_done - started, "training": training_done - tokens_done}
-    return replace(outcome, seconds=stages | {"assigning": time.perf_counter() - training_done})
+        _write_start(run, collection, config, stage.setup, fingerprint)
+        if first is not None and on_first_answer is not None:
+            if not _has_answer(run):
+                outcome = _answer(run, collection, stage, fingerprint, answer="first")
+                outcome = replace(outcome, seconds={"first answer": time.perf_counter() - started})
+                if distributed.main_process():
+                    on_first_answer(outcome)
+            stage = _open_stage(collection, config, after=stage)
+        tokens_done = time.perf_counter()
+        outcome = _answer(run, collection, stage, fingerprint, answer="final", on_epoch=on_epoch)
+    return replace(outcome, seconds={"tokens": tokens_done - started, **outcome.seconds})
 
 
-def _fingerprint(collection: Collection, config: DiscoverConfig, setup: Setup, data: TrainingData) -> str:
+def _open_stage(collection: Collection, config: DiscoverConfig, *, after: _Stage | None = None) -> _Stage:
+    """Load the backbone and compute what is missing in the cache; an earlier stage gives what both need."""
+    config = fit_batch(config, len(collection.catalog))
+    if after is not None and after.config.backbone.tuned_blocks == config.backbone.tuned_blocks:
+        setup = after.setup
+    else:
+        setup = load_setup(collection, config)
+    announce_training(collection, config, setup)
+    digests = None if after is None else after.digests
+    if digests is None and not config.online and not isinstance(collection.catalog.items, Features):
+        digests = image_digests(collection)
+    data = open_images(collection, config, setup, digests=digests)
+    return _Stage(fit_batch(config, len(data.images)), setup, data, digests)
+
+
+def _fingerprint(collection: Collection, config: DiscoverConfig, stage: _Stage) -> str:
     """Fingerprint of everything that decides the result."""
+    backbone = stage.setup.backbone
     return digest_of(
         deciding_settings(config),
         list(collection.catalog.class_names),
-        data.labels,
-        data.source.content_hash(),
-        setup.backbone.sha256 if setup.backbone else None,
+        stage.data.labels,
+        stage.data.source.content_hash(),
+        backbone.sha256 if backbone else None,
         distributed.world_size(),
     )
+
+
+def _has_answer(run: Run) -> bool:
+    """Whether the run folder has an answer, in every process."""
+    found = distributed.main_process() and run.answer != "none"
+    return bool(distributed.broadcast(torch.tensor(int(found))))
+
+
+def _answer(
+    run: Run,
+    collection: Collection,
+    stage: _Stage,
+    fingerprint: str,
+    *,
+    answer: Answer,
+    on_epoch: OnEpoch | None = None,
+) -> Outcome:
+    """Compute one answer, write its files apart from those of the last one, and replace them all."""
+    started = time.perf_counter()
+    following = _begin_answer(run, answer)
+    trainer = _new_trainer(run, following, stage, fingerprint)
+    if answer == "final":
+        _cut_metrics(run, trainer)
+    trainer.train(_Monitor(run, collection, trainer, on_epoch))
+    training_done = time.perf_counter()
+    found = _final_read_out(trainer, stage.config)
+    outcome = write_results(following, collection, stage.config, stage.setup, trainer, found)
+    if distributed.main_process():
+        run.adopt()
+    seconds = {"training": training_done - started, "assigning": time.perf_counter() - training_done}
+    return replace(outcome, run=run, seconds=seconds)
+
+
+def _begin_answer(run: Run, answer: Answer) -> Run:
+    """Folder of the next answer with its config.json; the estimate of a final answer is used again."""
+    if not distributed.main_process():
+        return Run(run.folder)
+    following = run.next_answer()
+    following.write_config(
+        {name: value for name, value in run.config().items() if name not in ("format", "newkind")}
+        | {"answer": answer, "n_categories": {"asked": run.config()["n_categories"]["asked"]}}
+    )
+    if answer == run.answer == "final" and run.estimate_file.exists():
+        for name in (run.estimate_plot.name, run.estimate_file.name):
+            write_bytes(following.folder / name, (run.folder / name).read_bytes())
+    return following
 
 
 @contextmanager
@@ -121,23 +199,22 @@ def _opened(out: Path, fingerprint: str, *, overwrite: bool, resume: bool) -> It
 
 
 def _write_start(run: Run, collection: Collection, config: DiscoverConfig, setup: Setup, fingerprint: str) -> None:
-    """Write config.json and environment.json, and remove metrics that will be written again."""
+    """Write config.json, unless there is an answer, and environment.json."""
     if not distributed.main_process():
         return
-    found = load_checkpoint(run.checkpoint_file)
-    finished = 0 if found is None or found.fingerprint != fingerprint else found.finished_epochs
-    if finished:
-        logger.info(f"Resuming after epoch {finished} of {config.training.epochs}.")
+    if run.answer == "first":
+        logger.info(f"The first answer is in {run.folder}. Computing the final one.")
     items = collection.catalog.items
-    run.write_config(
-        {
-            "data": collection.location or collection.origin,
-            "root": str(items.root.resolve()) if isinstance(items, FileImages) else None,
-            "fingerprint": fingerprint,
-            "config": to_json(config),
-            "n_categories": {"asked": str(config.n_categories.number or "auto")},
-        }
-    )
+    if run.answer == "none":
+        run.write_config(
+            {
+                "data": collection.location or collection.origin,
+                "root": str(items.root.resolve()) if isinstance(items, FileImages) else None,
+                "fingerprint": fingerprint,
+                "config": to_json(config),
+                "n_categories": {"asked": str(config.n_categories.number or "auto")},
+            }
+        )
     weights = (
         {}
         if setup.backbone is None
@@ -147,24 +224,36 @@ def _write_start(run: Run, collection: Collection, config: DiscoverConfig, setup
         }
     )
     run.write_environment(device=str(setup.device), processes=distributed.world_size(), **weights)
-    run.cut_metrics(finished)
 
 
-def _new_trainer(run: Run, config: DiscoverConfig, setup: Setup, data: TrainingData, fingerprint: str) -> Trainer:
+def _new_trainer(run: Run, following: Run, stage: _Stage, fingerprint: str) -> Trainer:
     """Choose the number of categories and build a trainer of a new network with that many prototypes."""
+    config, setup, data = stage.config, stage.setup, stage.data
     encoder = Encoder(setup.tuned_copy()).to(setup.device)
     images = ImageFeatures(encoder, data, device=setup.device, seed=config.training.seed)
-    n_categories = choose_n_categories(run, config, images)
+    n_categories = choose_n_categories(following, config, images)
     if distributed.main_process():
-        run.update_config(n_categories=run.config()["n_categories"] | {"prototypes": n_categories})
+        following.update_config(n_categories=following.config()["n_categories"] | {"prototypes": n_categories})
     return Trainer(
         new_network(config, setup, n_categories),
         data,
         config.training,
         device=setup.device,
         checkpoint=run.checkpoint_file,
-        fingerprint=fingerprint,
+        # A cache with another number of views, for which the disk had space, is another training.
+        fingerprint=digest_of(fingerprint, data.source.n_views),
     )
+
+
+def _cut_metrics(run: Run, trainer: Trainer) -> None:
+    """Remove metrics of epochs that will be run again."""
+    if not distributed.main_process():
+        return
+    found = load_checkpoint(run.checkpoint_file)
+    finished = 0 if found is None or found.fingerprint != trainer.fingerprint else found.finished_epochs
+    if finished:
+        logger.info(f"Resuming after epoch {finished} of {trainer.n_epochs}.")
+    run.cut_metrics(finished)
 
 
 def _final_read_out(trainer: Trainer, config: DiscoverConfig) -> ReadOut:

@@ -22,7 +22,7 @@ from newkind.errors import DataError
 from newkind.progress import quiet
 from newkind.runs.assignments import Assignment, assignments_of
 from newkind.runs.model_io import LoadedModel
-from newkind.training.inference import predict_readable
+from newkind.training.inference import predict_readable, view_mean
 
 __all__ = ["Prediction", "model_features", "predict", "read_inputs"]
 
@@ -103,7 +103,7 @@ def _join(parts: list[Features]) -> Features:
 
 
 def predict(model: LoadedModel, items: Images | Features, *, advance: Callable[[int], None] = quiet) -> Prediction:
-    """Assign items to the categories of a model, each decoded once.
+    """Assign items to the categories of a model, each decoded once, with the views that the categories were found with.
 
     Parameters
     ----------
@@ -120,7 +120,13 @@ def predict(model: LoadedModel, items: Images | Features, *, advance: Callable[[
     """
     source, device = _open_source(model, items)
     readable, predictions = predict_readable(
-        model.network, source, len(items), n_known=model.n_known, device=device, advance=advance
+        model.network,
+        source,
+        len(items),
+        n_known=model.n_known,
+        device=device,
+        views=model.views,
+        advance=advance,
     )
     names = [items.names[int(i)] for i in readable]
     found = assignments_of(names, np.full(len(names), -1), model.categories, predictions)
@@ -148,18 +154,19 @@ def _open_source(model: LoadedModel, items: Images | Features) -> tuple[TokenSou
             code="wrong-input",
         )
     recipe = ViewRecipe(image_size=model.config.image_size)
-    return OnlineTokens(items, backbone.trunk, recipe, device=backbone.device), backbone.device
+    source = OnlineTokens(items, backbone.trunk, recipe, device=backbone.device, seed=model.config.view_seed)
+    return source, backbone.device
 
 
 @torch.no_grad()
 def model_features(model: LoadedModel, items: Images | Features) -> NDArray[np.float32]:
-    """Class features (n, d) of items, not normalised; raises DataError (`broken-image`) if one cannot be read."""
+    """Averaged features (n, d) of items, not normalised; raises DataError (`broken-image`) if one cannot be read."""
     source, device = _open_source(model, items)
     batches = [np.arange(i, min(i + 64, len(items))) for i in range(0, len(items), 64)]
-    network = model.network.eval()
+    network, views = model.network.eval(), model.views
     parts = [
-        network.features(found.tokens.to(device)).cpu().numpy()
-        for found in source.evaluation_batches(iter(batches))
+        view_mean(network.features(found.tokens.to(device)), len(views)).cpu().numpy()
+        for found in source.evaluation_batches(iter(batches), views)
         if len(found.rows)
     ]
     if source.skipped:

@@ -127,7 +127,7 @@ def write_results(
     if distributed.main_process():
         run.update_config(n_categories=run.config()["n_categories"] | {"used": n_categories})
         run.write_json(run.categories_file, category_rows(categories, load_estimate(run)))
-        save_model(run, trainer.network, config, dim=setup.dim, n_known=len(known), backbone=setup.backbone)
+        save_model(run, trainer.network, config, data=data, dim=setup.dim, backbone=setup.backbone)
         if evaluation is not None:
             run.write_json(run.scores_file, evaluation.to_dict())
         run.write_features(features)

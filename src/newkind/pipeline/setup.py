@@ -11,14 +11,14 @@ import torch
 
 from newkind import distributed
 from newkind.backbone.loader import Backbone, load_backbone
-from newkind.backbone.sources import open_source
+from newkind.backbone.sources import TokenCache, open_source
 from newkind.backbone.vit import TunedBlocks
 from newkind.config import DiscoverConfig
 from newkind.data import Collection, find_obstacles
 from newkind.data.items import Features
 from newkind.device import choose_device
 from newkind.errors import ConfigError, DataError
-from newkind.methods.registry import build_method, find_method
+from newkind.methods.registry import build_method
 from newkind.training.data import TrainingData
 from newkind.training.network import Network
 
@@ -78,7 +78,7 @@ def fit_batch(config: DiscoverConfig, n_images: int) -> DiscoverConfig:
     most = max(n_images // distributed.world_size(), 2)
     if config.training.batch_size <= most:
         return config
-    if find_method(config.method_name).method.trains:
+    if config.training.epochs:
         logger.info(f"There are fewer images than a batch of {config.training.batch_size}; the batch size is {most}.")
     return replace(config, training=replace(config.training, batch_size=most))
 
@@ -92,10 +92,14 @@ def load_setup(collection: Collection, config: DiscoverConfig) -> Setup:
     return Setup(backbone, backbone.device, backbone.trunk.dim)
 
 
-def open_images(collection: Collection, config: DiscoverConfig, setup: Setup) -> TrainingData:
+def open_images(
+    collection: Collection, config: DiscoverConfig, setup: Setup, *, digests: list[bytes] | None = None
+) -> TrainingData:
     """Open the token source, computing what is missing, and check that enough images can be read."""
-    catalog = collection.catalog
-    source = open_source(collection, config.backbone, setup.backbone, online=config.online)
+    catalog, views = collection.catalog, config.averaged_views
+    source = open_source(
+        collection, config.backbone, setup.backbone, online=config.online, views=views, digests=digests
+    )
     images = np.flatnonzero(source.usable)
     labels = catalog.labels[images]
     counts = np.bincount(labels[labels >= 0], minlength=catalog.n_known_classes)
@@ -116,6 +120,7 @@ def open_images(collection: Collection, config: DiscoverConfig, setup: Setup) ->
         labels=labels,
         n_known=catalog.n_known_classes,
         truth=collection.truth.labels[images] if oracle and collection.truth else None,
+        views=source.stored(views) if isinstance(source, TokenCache) else views,
     )
 
 

@@ -30,7 +30,7 @@ def deciding_settings(config: DiscoverConfig) -> dict[str, Any]:
         del plain["training"][name]
     for name in UNDECISIVE_BACKBONE:
         del plain["backbone"][name]
-    del plain["n_categories"]["from_truth"]
+    del plain["n_categories"]["from_truth"], plain["effort"]  # the effort only names views and epochs
     return plain
 
 

@@ -10,6 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from newkind.backbone.loader import Backbone, load_backbone
+from newkind.backbone.tokens import EVALUATION, Views
 from newkind.config import BackboneConfig, DiscoverConfig, from_json, to_json
 from newkind.errors import RunError, WeightsError
 from newkind.methods.method import Method
@@ -18,9 +19,13 @@ from newkind.runs.assignments import Category, read_categories
 from newkind.runs.format_1 import upgrade_card
 from newkind.runs.run import Run
 from newkind.training.checkpoint import save_tensors
+from newkind.training.data import TrainingData
 from newkind.training.network import Network
 
 __all__ = ["LoadedModel", "load_model", "save_model"]
+
+FORMER_SETTINGS = ("frame_views",)
+"""Settings of methods in older model files that had no influence on a finished model."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,8 @@ class LoadedModel:
         Number of known classes.
     dim : int
         Dimension of the features.
+    views : tuple of int
+        Numbers of the views per image whose features are averaged.
     """
 
     network: Network
@@ -49,10 +56,17 @@ class LoadedModel:
     categories: list[Category]
     n_known: int
     dim: int
+    views: Views = EVALUATION
 
 
 def save_model(
-    run: Run, network: Network, config: DiscoverConfig, *, dim: int, n_known: int, backbone: Backbone | None
+    run: Run,
+    network: Network,
+    config: DiscoverConfig,
+    *,
+    data: TrainingData,
+    dim: int,
+    backbone: Backbone | None,
 ) -> None:
     """Write tuned blocks and heads; the frozen trunk is identified by its hash.
 
@@ -64,10 +78,10 @@ def save_model(
         Trained network.
     config : DiscoverConfig
         Configuration of the discovery.
+    data : TrainingData
+        Images that it was found with.
     dim : int
         Dimension of the features.
-    n_known : int
-        Number of known classes.
     backbone : Backbone or None
         The backbone; None for ready features.
     """
@@ -85,7 +99,8 @@ def save_model(
             "weights_sha256": backbone.sha256 if backbone else None,
             "weights_source": backbone.source if backbone else None,
             "dim": dim,
-            "n_known": n_known,
+            "n_known": data.n_known,
+            "views": list(data.views),
         },
     )
 
@@ -114,6 +129,7 @@ def load_model(run: Run, *, device: str = "auto", weights: Path | None = None) -
         config = from_json(BackboneConfig, card["backbone"] | {"device": device} | moved)
         method = _method(card)
         n_known, dim, sha256 = int(card["n_known"]), int(card["dim"]), card["weights_sha256"]
+        views = tuple(int(view) for view in card.get("views", EVALUATION))  # older runs used the evaluation view
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(f"{run.model_card} cannot be read ({error}).", code="unreadable", file=run.model_card) from None
     categories = read_categories(run)
@@ -136,12 +152,11 @@ def load_model(run: Run, *, device: str = "auto", weights: Path | None = None) -
         ) from None
     if backbone is not None:
         network.to(backbone.device)
-    return LoadedModel(network, backbone, config, categories, n_known, dim)
+    return LoadedModel(network, backbone, config, categories, n_known, dim, views)
 
 
 def _method(card: dict[str, Any]) -> Method:
     """Heads as the model card describes them, untrained."""
     kind = find_method(card["method"]).config
-    return build_method(
-        card["method"], int(card["dim"]), int(card["n_categories"]), from_json(kind, card["method_config"])
-    )
+    settings = {name: value for name, value in card["method_config"].items() if name not in FORMER_SETTINGS}
+    return build_method(card["method"], int(card["dim"]), int(card["n_categories"]), from_json(kind, settings))

@@ -8,9 +8,9 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -24,11 +24,14 @@ __all__ = ["FORMAT", "Run"]
 
 FORMAT = 2
 LOCK = ".lock"
+NEXT = ".next"
+"""Folder of the answer that is being written; its files replace those of the run when all are complete."""
+COMPLETE = "complete"
 
 
 def _is_leftover(path: Path) -> bool:
-    """Whether a killed process may have left this file."""
-    return path.name == LOCK or path.name.endswith(atomic.PARTIAL)
+    """Whether a killed process may have left this file or folder."""
+    return path.name in (LOCK, NEXT) or path.name.endswith(atomic.PARTIAL)
 
 
 class Run:
@@ -76,6 +79,7 @@ class Run:
             If it is not a run, or of a format that this version cannot read.
         """
         run = cls(folder)
+        run._finish_adopting()
         run.config()
         return run
 
@@ -106,6 +110,7 @@ class Run:
         run = cls(folder)
         if run.config_file.exists():
             found = run.config()  # raises if this is the config.json of something else
+            run._finish_adopting()
             if overwrite:
                 run._remove_artefacts()
             elif found.get("fingerprint") != fingerprint:
@@ -152,14 +157,41 @@ class Run:
     def _remove_artefacts(self) -> None:
         """Remove only what a run writes; other files in the folder stay."""
         for path in self.folder.iterdir():
-            if path.name in self._names or _is_leftover(path):
+            if path.name == NEXT:
+                shutil.rmtree(path)
+            elif path.name in self._names or _is_leftover(path):
                 path.unlink()
         shutil.rmtree(self.folder / "tensorboard", ignore_errors=True)
 
     @property
-    def is_finished(self) -> bool:
-        """Whether the run has results."""
-        return self.assignments_file.exists()
+    def answer(self) -> Literal["none", "first", "final"]:
+        """Whether the results in the folder are missing, a first answer, or final."""
+        if not self.assignments_file.exists():
+            return "none"
+        return "first" if self.config().get("answer") == "first" else "final"
+
+    def next_answer(self) -> Run:
+        """Folder for the files of the next answer. What an interrupted process left in it is kept."""
+        following = Run(self.folder / NEXT)
+        with atomic.write_errors(following.folder):
+            following.folder.mkdir(exist_ok=True)
+        return following
+
+    def adopt(self) -> None:
+        """Replace the answer by the complete one in `next_answer`. If the process is killed, opening the run finishes it."""
+        atomic.write_text(self.folder / NEXT / COMPLETE, "")
+        self._finish_adopting()
+
+    def _finish_adopting(self) -> None:
+        """Move the files of a complete next answer to their place."""
+        following = self.folder / NEXT
+        if not (following / COMPLETE).exists():
+            return
+        with atomic.write_errors(self.folder):
+            for name in sorted(self._names):
+                with suppress(FileNotFoundError):  # not part of this answer, or moved by a process that opens the run
+                    (following / name).replace(self.folder / name)
+            shutil.rmtree(following, ignore_errors=True)
 
     def config(self) -> dict[str, Any]:
         """Content of config.json, in the current format.
@@ -167,7 +199,8 @@ class Run:
         Returns
         -------
         dict
-            `data`, `root`, `fingerprint`, `config` (a DiscoverConfig as JSON) and `n_categories` (asked, prototypes, used).
+            `data`, `root`, `fingerprint`, `config` (a DiscoverConfig as JSON), `n_categories` (asked, prototypes, used) and
+            `answer` (first or final).
         """
         content = self.read_json(self.config_file)
         if "format" not in content or "fingerprint" not in content:

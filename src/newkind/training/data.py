@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from newkind.backbone.tokens import TokenSource
-from newkind.training.inference import image_features, random_view_features
+from newkind.backbone.tokens import EVALUATION, TokenSource, Views
+from newkind.training.inference import image_features
 from newkind.training.network import Encoder
 
 __all__ = ["ImageFeatures", "TrainingData"]
@@ -32,6 +32,8 @@ class TrainingData:
         Number of known classes.
     truth : ndarray of int, shape (n,), optional
         True classes, -1 where unknown; only for an oracle.
+    views : tuple of int, default=(0,)
+        Numbers of the views whose features are averaged.
     """
 
     source: TokenSource
@@ -39,6 +41,7 @@ class TrainingData:
     labels: NDArray[np.integer]
     n_known: int
     truth: NDArray[np.integer] | None = None
+    views: Views = EVALUATION
 
     @property
     def is_unlabelled(self) -> NDArray[np.bool_]:
@@ -60,7 +63,7 @@ class ImageFeatures:
     device : torch.device
         Device of the encoder.
     seed : int
-        Seed of random views and of random choices.
+        Seed of random choices.
     """
 
     def __init__(self, encoder: Encoder, data: TrainingData, *, device: torch.device, seed: int) -> None:
@@ -68,18 +71,13 @@ class ImageFeatures:
         self.n_known = data.n_known
         self.seed = seed
         self._encoder, self._data, self._device = encoder, data, device
-        self._evaluation: Tensor | None = None
+        self._features: Tensor | None = None
 
-    def features(self, n_random_views: int = 0) -> Tensor:
-        """Features (n, d) on the CPU: of the evaluation view, or its mean with those of random views."""
-        if self._evaluation is None:
-            self._evaluation = image_features(self._encoder, self._data.source, self._data.images, device=self._device)
-        if n_random_views == 0:
-            return self._evaluation
-        return (self._evaluation + self._random(n_random_views, self.seed)) / (1 + n_random_views)
-
-    def _random(self, n_views: int, seed: int) -> Tensor:
-        data = self._data
-        return random_view_features(
-            self._encoder, data.source, data.images, n_views=n_views, seed=seed, device=self._device
-        )
+    def features(self) -> Tensor:
+        """Features (n, d) on the CPU, averaged over the views of the data."""
+        if self._features is None:
+            data = self._data
+            self._features = image_features(
+                self._encoder, data.source, data.images, device=self._device, views=data.views
+            )
+        return self._features

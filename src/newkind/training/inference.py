@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from newkind import distributed
-from newkind.backbone.tokens import TokenSource
+from newkind.backbone.tokens import EVALUATION, TokenSource, Views
 from newkind.progress import quiet
 from newkind.training.network import Encoder, Network
 
-__all__ = ["Predictions", "image_features", "predict_features", "predict_readable", "random_view_features"]
+__all__ = ["Predictions", "image_features", "predict_features", "predict_readable", "view_mean"]
 
 BATCH = 256
 
@@ -50,9 +50,15 @@ class Predictions:
 
 @torch.no_grad()
 def image_features(
-    encoder: Encoder, source: TokenSource, images: NDArray[np.int64], *, device: torch.device, batch_size: int = BATCH
+    encoder: Encoder,
+    source: TokenSource,
+    images: NDArray[np.int64],
+    *,
+    device: torch.device,
+    views: Views = EVALUATION,
+    batch_size: int = BATCH,
 ) -> Tensor:
-    """Class features (n, d) of evaluation views, on the CPU.
+    """Class features (n, d), averaged over views, on the CPU.
 
     Parameters
     ----------
@@ -64,8 +70,10 @@ def image_features(
         Numbers of usable images in the source.
     device : torch.device
         Device to compute on.
+    views : tuple of int, default=(0,)
+        Numbers of the views.
     batch_size : int, default=256
-        Number of images per batch.
+        Number of views per batch.
 
     Returns
     -------
@@ -73,31 +81,15 @@ def image_features(
         Each process computes a part and gets all.
     """
     encoder.eval()
-    batches = _own_batches(len(images), batch_size)
-    found = source.evaluation_batches(images[batch] for batch in batches)
-    rows = [encoder.features(batch.tokens.to(device)).float().cpu() for batch in found]
+    batches = _own_batches(len(images), max(batch_size // len(views), 1))
+    found = source.evaluation_batches((images[batch] for batch in batches), views)
+    rows = [view_mean(encoder.features(batch.tokens.to(device)), len(views)).float().cpu() for batch in found]
     return _gathered(rows, device)
 
 
-@torch.no_grad()
-def random_view_features(
-    encoder: Encoder,
-    source: TokenSource,
-    images: NDArray[np.int64],
-    *,
-    n_views: int,
-    seed: int,
-    device: torch.device,
-) -> Tensor:
-    """Sum (n, d) of the class features of `n_views` random views per image, on the CPU; otherwise as `image_features`."""
-    encoder.eval()
-    batches = _own_batches(len(images), BATCH)
-    tokens = source.training_batches((images[batch] for batch in batches), n_views=n_views, seed=(seed, 0))
-    rows = [
-        encoder.features(token.to(device)).view(n_views, len(batch), -1).sum(dim=0).float().cpu()
-        for batch, token in zip(batches, tokens, strict=True)
-    ]
-    return _gathered(rows, device)
+def view_mean(features: Tensor, n_views: int) -> Tensor:
+    """Mean (b, d) over the views of features (n_views * b, d), ordered by view."""
+    return features if n_views == 1 else features.view(n_views, len(features) // n_views, -1).mean(dim=0)
 
 
 @torch.no_grad()
@@ -139,6 +131,7 @@ def predict_readable(
     *,
     n_known: int,
     device: torch.device,
+    views: Views = EVALUATION,
     advance: Callable[[int], None] = quiet,
 ) -> tuple[NDArray[np.int64], Predictions]:
     """Predictions for all images of a source that can be read, in one pass.
@@ -155,6 +148,8 @@ def predict_readable(
         Number of known classes.
     device : torch.device
         Device to compute on.
+    views : tuple of int, default=(0,)
+        Numbers of the views whose features are averaged.
     advance : callable, optional
         Called with the number of images of each finished batch.
 
@@ -166,12 +161,14 @@ def predict_readable(
         Their predictions, in the same order.
     """
     network.eval()
-    batches = [np.arange(i, min(i + BATCH, n_images)) for i in range(0, n_images, BATCH)]
+    size = max(BATCH // len(views), 1)
+    batches = [np.arange(i, min(i + size, n_images)) for i in range(0, n_images, size)]
     readable: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
     rows: list[Tensor] = []
-    for batch, found in zip(batches, source.evaluation_batches(iter(batches)), strict=True):
+    for batch, found in zip(batches, source.evaluation_batches(iter(batches), views), strict=True):
         if len(found.rows):
-            p = network.category_probabilities(network.features(found.tokens.to(device)))  # (b, K)
+            features = view_mean(network.features(found.tokens.to(device)), len(views))
+            p = network.category_probabilities(features)  # (b, K)
             rows.append(_condense(p, torch.full((len(found.rows),), -1), n_known))
             readable.append(batch[found.rows])
         advance(len(batch))

@@ -65,7 +65,7 @@ class ReadOut:
     predictions : Predictions
         Of n images.
     features : Tensor of shape (n, d)
-        Class features of the evaluation views, on the CPU.
+        Class features, averaged over the views of the data, on the CPU.
     """
 
     predictions: Predictions
@@ -108,6 +108,7 @@ class Trainer:
         self.checkpoint = checkpoint
         self.fingerprint = fingerprint
         self.joint_batch = config.batch_size * distributed.world_size()
+        self.n_epochs = config.epochs if network.method.trains else 0
 
     def train(self, after_epoch: Callable[[EpochReport], None]) -> None:
         """Start the method or resume it, and run the remaining epochs.
@@ -117,7 +118,7 @@ class Trainer:
         after_epoch : callable
             Called with the report of each epoch, in every process, after its checkpoint.
         """
-        n_epochs = self.config.epochs if self.network.method.trains else 0
+        n_epochs = self.n_epochs
         if n_epochs and steps_per_epoch(len(self.data.images), self.joint_batch) < 1:
             raise ConfigError(
                 f"There are {len(self.data.images)} images, fewer than one batch of {self.joint_batch}.",
@@ -150,7 +151,7 @@ class Trainer:
             after_epoch(EpochReport(epoch + 1, losses, rate, seconds, drawn.size / seconds))
 
     def read_out(self, *, final: bool) -> ReadOut:
-        """Settle the method and predict all images.
+        """Predict all images; a trained method settles before.
 
         Parameters
         ----------
@@ -165,8 +166,9 @@ class Trainer:
         if not final:
             network = Network(network.tuned, copy.deepcopy(network.method), with_teacher=False)
         images = self._images(network)
-        network.method.settle(images)
-        distributed.broadcast_parameters(network.method)
+        if self.n_epochs:
+            network.method.settle(images)
+            distributed.broadcast_parameters(network.method)
         return self._predict(network, images.features())
 
     def merge(self, found: ReadOut) -> tuple[Merging, ReadOut]:

@@ -32,7 +32,8 @@ def trained_features(cell: Cell, result: CellResult) -> Trained:
     config = cell.config.backbone
     model = load_model(result.run, device=config.device, weights=config.weights)
     backbone = model.backbone
-    source = open_source(cell.collection, config, backbone, online=cell.config.online)
+    source = open_source(cell.collection, config, backbone, online=cell.config.online, views=model.views)
     device = torch.device("cpu") if backbone is None else backbone.device
     images = np.flatnonzero(source.usable)
-    return Trained(model, image_features(model.network, source, images, device=device), images, device)
+    features = image_features(model.network, source, images, device=device, views=model.views)
+    return Trained(model, features, images, device)

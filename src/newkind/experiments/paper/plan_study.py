@@ -8,6 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from newkind.config import TrainingConfig
+from newkind.effort import Amount
 from newkind.errors import ConfigError
 from newkind.experiments.cells import Cell, make_cell
 from newkind.experiments.paper.catalogue import ARTEFACTS, Artefact
@@ -164,14 +165,16 @@ def plan_study(
 def study_cell(data: BenchData, protocol: Protocol, row: Row, seed: int, *, prefix: str = "") -> Cell:
     """One run of a row; `prefix` precedes the title of the row in messages."""
     settles = find_method(row.method).method.settle is not Method.settle
+    baseline = not find_method(row.method).method.trains
     config = configure(
         data.collection,
         method=row.method,
         recipe=protocol.recipe if row.method == "simgcd" else None,
+        # The clusters of k-means are those of single views, as published.
+        amount=Amount(effort="quick") if baseline else Amount(epochs=protocol.epochs, views=protocol.backbone.views),
         n_categories=row.n_categories,
         settings=row.settings,
         training=TrainingConfig(
-            epochs=protocol.epochs,
             batch_size=protocol.batch_size,
             evaluate_every=max(protocol.epochs // (EVALUATIONS_SETTLING if settles else EVALUATIONS), 1),
             seed=seed,

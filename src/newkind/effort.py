@@ -1,0 +1,63 @@
+"""Effort of a discovery: how many views of an image are averaged, and whether there is training.
+
+All numbers of the three efforts are in `EFFORTS`. This module imports neither torch nor NumPy, as `config`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from newkind.config import EffortName
+
+__all__ = ["EFFORTS", "PUBLISHED_EPOCHS", "Amount", "Effort"]
+
+PUBLISHED_EPOCHS = 200
+"""Epochs of methods that cannot do without training."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """What an effort means for a method that can do without training.
+
+    Parameters
+    ----------
+    mirror : bool
+        Whether the mirror image of the evaluation view is averaged, too. Only without training: the token cache has none.
+    averaged : int
+        Number of random views per image whose features are averaged with the evaluation view.
+    views : int
+        Number of random views per image that are stored. A training draws from all of them.
+    epochs : int
+        Number of epochs; 0 for no training.
+    """
+
+    mirror: bool
+    averaged: int
+    views: int
+    epochs: int
+
+
+EFFORTS: dict[EffortName, Effort] = {
+    "quick": Effort(mirror=False, averaged=0, views=0, epochs=0),
+    "standard": Effort(mirror=True, averaged=1, views=1, epochs=0),
+    "thorough": Effort(mirror=False, averaged=4, views=8, epochs=40),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Amount:
+    """What a user asks for of effort; None for the default.
+
+    Parameters
+    ----------
+    effort : {"quick", "standard", "thorough"}, optional
+        Default: standard, or thorough with epochs or online, or for a method that needs training.
+    epochs : int, optional
+        Number of epochs; 0 for no training. More than 0 makes every effort thorough. Default: that of the effort.
+    views : int, optional
+        Number of random views per image. Default: that of the effort.
+    """
+
+    effort: EffortName | None = None
+    epochs: int | None = None
+    views: int | None = None
