@@ -11,17 +11,17 @@ import newkind
 from newkind.progress import duration
 
 FOLDER = Path("demo")
-OPTIONS = {"image_size": 112, "views": 4, "epochs": 40}
+OPTIONS = {"image_size": 112}
 INTRODUCTION = f"""\
 Newkind demo: 1,393 photographs of 14 kinds of fruit. 7 kinds are known, and half of their images are labelled.
 The other images are assigned to the known kinds or to new categories.
-Backbone DINOv2 ViT-S/14 at {OPTIONS["image_size"]} pixels, {OPTIONS["views"]} random views per image, {OPTIONS["epochs"]} epochs of the method modern.
+Backbone DINOv2 ViT-S/14 at {OPTIONS["image_size"]} pixels, method modern, effort standard. A first answer comes before the final one.
 """
 NEXT = """
 Try next:
   .venv/bin/newkind sort demo/run --to demo/sorted
   .venv/bin/newkind predict demo/run demo/groceries/images/0000.jpg
-  .venv/bin/newkind estimate-k demo/groceries --image-size 112 --views 4
+  .venv/bin/newkind estimate-k demo/groceries --image-size 112
   .venv/bin/newkind discover MY_IMAGES --out my_run"""
 
 
@@ -50,7 +50,7 @@ def print_result(run: newkind.Discovery, baseline: newkind.Discovery) -> None:
         assert found.outcome.scores is not None
         scores = found.outcome.scores
         print(f"{name:28}{100 * scores.all:>7.1f}{100 * scores.old:>7.1f}{100 * scores.new:>7.1f}")
-    print("(one matching over all unlabelled images, last epoch)")
+    print("(one matching over all unlabelled images)")
 
 
 if __name__ == "__main__":

@@ -156,6 +156,49 @@ def test_kill_dash_nine_and_the_same_command_end_with_the_same_bytes(
         assert (torn / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
+def test_ctrl_c_after_the_first_answer_leaves_a_usable_run(
+    newkind: Newkind, environment: dict[str, str], shapes: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    command = [
+        sys.executable,
+        "-m",
+        "newkind",
+        "discover",
+        str(shapes),
+        "--out",
+        str(run),
+        *SMALL,
+        "--epochs",
+        "100000",
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    assert process.stderr is not None
+    first = next(line for line in process.stderr if line.startswith("First answer: "))
+    process.send_signal(signal.SIGINT)
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == 130
+    assert str(run) in printed
+    assert first.split(": ")[1].strip() == str(run / "report.html")
+    assert (run / "report.html").stat().st_size > 10_000
+    assert len(read_csv(run / "assignments.csv")) == 64
+    assert newkind("predict", run, shapes / "img" / "red00.png").returncode == 0
+    assert newkind("sort", run, "--to", tmp_path / "sorted").returncode == 0
+    assert newkind("report", run).returncode == 0
+    assert newkind("evaluate", run, "--truth", shapes / "metadata.csv").returncode == 0
+
+
+def test_two_processes_give_a_first_and_a_final_answer_without_training(
+    shapes: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    command = [*IN_TWO_PROCESSES, str(shapes), "--out", str(tmp_path / "two"), *SMALL, "--n-categories", "auto"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("First answer: ") == 1
+    assert json.loads((tmp_path / "two" / "config.json").read_text())["answer"] == "final"
+    assert len(read_csv(tmp_path / "two" / "assignments.csv")) == 64
+
+
 def test_two_processes_score_once_over_everything(shapes: Path, tmp_path: Path, environment: dict[str, str]) -> None:
     out = tmp_path / "two"
     done = subprocess.run(

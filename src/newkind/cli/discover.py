@@ -109,7 +109,8 @@ def discover(
         if dry_run:
             if distributed.main_process():
                 _print_costs(collection, config)
-            return distributed.shutdown()
+            distributed.shutdown()
+            return
         on_first = first_answer_reporter(collection, report=report) if first_answer else None
         with TrainingDisplay(config.training.epochs, out if tensorboard else None) as display:
             run = partial(run_discovery, on_epoch=display.show, on_first_answer=on_first)

@@ -25,6 +25,7 @@ from newkind.experiments.next_command import options_of, shell_command, unused_f
 from newkind.experiments.ranking import Ranking, Tried, rank, write_ranking
 from newkind.experiments.scheduler import Schedule, Watch
 from newkind.experiments.tune_config import EPOCHS, TuneConfig
+from newkind.methods.registry import find_method
 from newkind.pipeline.announce import announce_data, step_seconds
 from newkind.pipeline.setup import Setup, load_setup, new_network
 
@@ -150,7 +151,7 @@ def run_tuning(plan: TunePlan, out: Path, config: TuneConfig, *, data: str, watc
         "n_images": n_images,
         "n_classes": first.n_categories.number,
     }
-    command = _next_command(config, data or "DATA", ranking.chosen)
+    command = _next_command(config, data or "DATA", ranking.chosen, first)
     ranking = replace(ranking, about=about, command=command, failures=failures)
     write_ranking(ranking, out)
     return ranking
@@ -227,13 +228,14 @@ def _seconds_per_run(cell: Cell, setup: Setup) -> float | None:
     return steps * step_seconds(config, setup, network) + SECONDS_PER_RUN
 
 
-def _next_command(config: TuneConfig, data: str, chosen: dict[str, str]) -> str:
-    """The `discover` command for the whole data under the same conditions, with the chosen settings."""
+def _next_command(config: TuneConfig, data: str, chosen: dict[str, str], run: DiscoverConfig) -> str:
+    """The `discover` command for the whole data under the same conditions as a run, with the chosen settings."""
     words = ["newkind", "discover", data, "--out", unused_folder("run")]
     words += ["--method", config.method] if config.method != "simgcd" else []
     words += ["--recipe", config.recipe] if config.recipe else []
     words += [*options_of(config.backbone), *options_of(config.training, without=NOT_IN_COMMAND)]
-    words += ["--effort", config.effort] if config.effort else []
-    if chosen and config.amount.epochs:  # settings hold for as many epochs as they were tried with
-        words += ["--epochs", str(config.amount.epochs)]
+    if chosen and run.training.epochs:  # settings hold for as many epochs as they were tried with
+        words += ["--epochs", str(run.training.epochs)]
+    elif run.effort != ("thorough" if find_method(run.method_name).method.needs_training else "standard"):
+        words += ["--effort", run.effort]
     return shell_command(*words, settings={**config.settings, **chosen})

@@ -165,6 +165,8 @@ def contents_of(
         If an assignment names an unknown category or status.
     """
     category, second, status = _numbers(run, assignments, categories)
+    config = run.config()
+    metrics = [] if config.get("answer") == "first" else run.metrics()  # those of a training that has not ended
     return RunContents(
         run=run,
         files=[row.file for row in assignments],
@@ -175,9 +177,9 @@ def contents_of(
         confidence=_probabilities([row.confidence for row in assignments]),
         second_confidence=_probabilities([row.second_confidence for row in assignments]),
         features=_half(features) if features is not None and len(features) == len(category) else None,
-        config=run.config(),
+        config=config,
         environment=_read_if_present(run, run.environment_file) or {},
-        metrics=[row for row in run.metrics() if isinstance(row, dict)],
+        metrics=[row for row in metrics if isinstance(row, dict)],
         scores=scores,
         estimate=_read_if_present(run, run.estimate_file),
         seconds=dict(seconds or {}),

@@ -167,6 +167,7 @@ def _make_page(contents: RunContents, images: RunImages, other: RunContents | No
         skipped=images.skipped[:MAX_SKIPPED],
         n_skipped=len(images.skipped),
         images_note=images.note,
+        is_first_answer=contents.config.get("answer") == "first",
         image_map=image_map,
         page_data=page_data(contents, lines, image_map, embedded.sheets, anchors),
         accuracy=accuracy_details(contents, images),

@@ -1,0 +1,251 @@
+"""What each effort does, from one configuration to a run that predicts its own images."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import newkind
+from error_codes import raises
+from newkind.backbone.cache_folders import list_caches
+from newkind.config import BackboneConfig, DiscoverConfig, TrainingConfig
+from newkind.data import Collection, from_arrays, from_features, open_data
+from newkind.effort import Amount
+from newkind.errors import ConfigError
+from newkind.pipeline import discover as stages
+from newkind.pipeline.configure import configure, first_config
+from newkind.pipeline.dry_run import estimate_efforts
+from newkind.runs.run import Run
+
+SMALL = {
+    "backbone": "vit_tiny_patch16_224",
+    "random_weights": True,
+    "image_size": 32,
+    "batch_size": 16,
+    "device": "cpu",
+}
+BACKBONE = BackboneConfig(name="vit_tiny_patch16_224", random_weights=True, image_size=32, device="cpu")
+EFFORTS = {"quick": {}, "standard": {}, "thorough": {"epochs": 2, "views": 3}}
+VIEWS = {"quick": [0], "standard": [0, 1, 2], "thorough": [0, 2, 3, 4]}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEWKIND_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def photographs(tmp_path: Path) -> Path:
+    """Four kinds of pictures with patterns that have a left and a right side; two are known, half of them labelled."""
+    rng = np.random.default_rng(0)
+    rows = ["file_name,label,truth"]
+    (tmp_path / "photographs").mkdir()
+    for kind in range(4):
+        pattern = rng.integers(0, 200, (5, 6, 3))
+        for i in range(12):
+            pixels = np.kron(pattern, np.ones((8, 8, 1))) + rng.integers(0, 50, (40, 48, 3))
+            name = f"{kind}-{i:02d}.png"
+            Image.fromarray(pixels.astype(np.uint8)).save(tmp_path / "photographs" / name)
+            rows.append(f"{name},{kind if kind < 2 and i % 2 else ''},{kind}")
+    (tmp_path / "photographs" / "metadata.csv").write_text("\n".join(rows) + "\n")
+    return tmp_path / "photographs"
+
+
+def images() -> Collection:
+    """Images that are configured for, but never opened."""
+    return from_arrays(np.zeros((4, 8, 8, 3), dtype=np.uint8), [0, 1, -1, -1])
+
+
+def asked(method: str = "simgcd", *, online: bool = False, recipe: str | None = None, **amount) -> DiscoverConfig:
+    return configure(images(), method=method, recipe=recipe, amount=Amount(**amount), backbone=BACKBONE, online=online)
+
+
+@pytest.mark.parametrize(
+    ("config", "effort", "epochs", "views", "tuned", "averaged"),
+    [
+        (asked(), "standard", 0, 1, 0, (0, 1, 2)),
+        (asked(effort="quick"), "quick", 0, 0, 0, (0,)),
+        (asked(effort="quick", views=2), "quick", 0, 2, 0, (0, 2, 3)),
+        (asked(views=3), "standard", 0, 3, 0, (0, 1, 2, 3, 4)),
+        (asked(effort="thorough"), "thorough", 40, 8, 1, (0, 2, 3, 4, 5)),
+        (asked(effort="thorough", epochs=0), "thorough", 0, 4, 0, (0, 2, 3, 4, 5)),
+        (asked(epochs=5), "thorough", 5, 8, 1, (0, 2, 3, 4, 5)),
+        (asked(effort="quick", epochs=5, views=2), "thorough", 5, 2, 1, (0, 2, 3)),
+        (asked(epochs=0), "standard", 0, 1, 0, (0, 1, 2)),
+        (asked(online=True), "thorough", 40, 8, 1, (0, 2, 3, 4, 5)),
+        (asked("kmeans", epochs=5), "standard", 0, 1, 0, (0, 1, 2)),
+        (asked("kmeans", effort="quick"), "quick", 0, 0, 0, (0,)),
+        (asked("gcd"), "thorough", 200, 8, 1, (0,)),
+        (asked(recipe="release", effort="thorough", views=4, epochs=3), "thorough", 3, 4, 1, (0,)),
+    ],
+)
+def test_an_effort_decides_views_and_epochs_that_were_not_asked_for(
+    config: DiscoverConfig, effort: str, epochs: int, views: int, tuned: int, averaged: tuple[int, ...]
+) -> None:
+    assert (config.effort, config.training.epochs, config.averaged_views) == (effort, epochs, averaged)
+    assert (config.backbone.views, config.backbone.tuned_blocks) == (views, tuned)
+
+
+def test_a_method_that_needs_training_has_no_other_effort() -> None:
+    for method in ("gcd", "uno", "orca", "rankstats", "debiaspl"):
+        for amount in ({"effort": "quick"}, {"effort": "standard"}, {"epochs": 0}):
+            with raises(ConfigError, "needs-training"):
+                asked(method, **amount)
+    with raises(ConfigError, "unknown-choice"):
+        asked(effort="heroic")
+    with raises(ConfigError, "out-of-range"):
+        asked(views=10**9)
+
+
+def test_which_discoveries_have_a_first_answer() -> None:
+    first = first_config(images(), asked(epochs=5))
+    assert first is not None
+    assert (first.training.epochs, first.backbone.tuned_blocks, first.averaged_views) == (0, 0, (0,))
+    assert first_config(images(), asked()) is not None
+    assert first_config(images(), asked("kmeans")) is not None
+    assert first_config(images(), asked(online=True)) is not None
+    assert first_config(images(), asked(effort="quick")) is None
+    assert first_config(images(), asked("gcd")) is None
+    ready = from_features(np.eye(4), [0, 1, -1, -1])
+    assert first_config(ready, configure(ready, amount=Amount(epochs=3))) is None
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_predict_repeats_the_assignments_of_the_run(effort: str, photographs: Path, tmp_path: Path, caplog) -> None:
+    caplog.set_level("INFO", logger="newkind")
+    out = tmp_path / "run"
+    found = newkind.discover(photographs, out, effort=effort, report=False, **SMALL, **EFFORTS[effort])
+    assert ("First answer: " in caplog.text) == (effort != "quick")
+    assert found.run.config()["config"]["effort"] == effort
+    assert found.run.config()["answer"] == "final"
+    assert json.loads((out / "model.json").read_text())["views"] == VIEWS[effort]
+    assert not (out / ".next").exists()
+    predicted = {Path(line.file).name: line for line in newkind.predict(out, photographs)}
+    assert len(predicted) == 48
+    for line in found.assignments:
+        if line.status != "labelled":
+            assert predicted[line.file].category == line.category
+            assert predicted[line.file].confidence == pytest.approx(line.confidence, abs=5e-3)
+    tokens = [cache.content for cache in list_caches() if cache.content.startswith("tokens")]
+    assert len(tokens) == (effort == "thorough")
+
+
+def test_a_higher_effort_uses_what_a_lower_one_has_stored(photographs: Path, tmp_path: Path) -> None:
+    def stored() -> dict[str, bytes]:
+        root = tmp_path / "cache" / "tokens"
+        return {str(file.relative_to(root)): file.read_bytes() for file in root.glob("*/*.bin")}
+
+    before: dict[str, bytes] = {}
+    for effort, n_stores in (("quick", 1), ("standard", 3), ("thorough", 4)):
+        newkind.discover(photographs, tmp_path / effort, effort=effort, report=False, **SMALL, **EFFORTS[effort])
+        now = stored()
+        assert before.items() <= now.items()
+        assert len(list_caches()) == n_stores
+        before = now
+    counts = estimate_efforts(open_data(photographs), configure(open_data(photographs), backbone=BACKBONE))
+    assert [cost.n_views for cost in counts] == [0, 0, 48 * 9]  # only tokens of other views are missing
+
+
+def test_costs_of_all_efforts(photographs: Path) -> None:
+    collection = open_data(photographs)
+    config = configure(collection, backbone=BACKBONE, training=TrainingConfig(batch_size=16))
+    quick, standard, thorough = estimate_efforts(collection, config)
+    assert [cost.effort for cost in (quick, standard, thorough)] == ["quick", "standard", "thorough"]
+    assert [cost.is_chosen for cost in (quick, standard, thorough)] == [False, True, False]
+    assert [cost.n_views for cost in (quick, standard, thorough)] == [48, 3 * 48, 10 * 48]
+    assert standard.n_bytes == 3 * quick.n_bytes
+    assert thorough.n_bytes > 5 * standard.n_bytes
+    assert [cost.epochs for cost in (quick, standard, thorough)] == [0, 0, 40]
+    assert 0 < standard.first_seconds < standard.seconds
+    (only,) = estimate_efforts(collection, configure(collection, method="gcd", backbone=BACKBONE))
+    assert (only.effort, only.is_chosen, only.n_views) == ("thorough", True, 9 * 48)
+
+
+class Killed(BaseException):
+    """Stands for the end of the process at this moment."""
+
+
+def results(run: Path) -> dict[str, bytes]:
+    """Files that have to be the same, whether or not a run was interrupted."""
+    names = ("assignments.csv", "categories.json", "model.safetensors", "model.json", "features.npy", "config.json")
+    return {name: (run / name).read_bytes() for name in (*names, "estimate-k.json", "scores.json")}
+
+
+def stop_at(patch: pytest.MonkeyPatch, owner: object, name: str, call: int) -> None:
+    """End at the given call of a function; of the moves of files, only those out of the folder of the next answer count."""
+    function, calls = getattr(owner, name), 0
+
+    def counted(*args, **more):
+        nonlocal calls
+        calls += owner is not Path or (args[0].parent.name == ".next" and args[1].parent.name != ".next")
+        if calls == call:
+            raise Killed
+        return function(*args, **more)
+
+    patch.setattr(owner, name, counted)
+
+
+N_MOVES = len(Run(Path())._names)
+MOMENTS = {
+    "first results": (stages, "write_results", 1, "none"),
+    "first move": (Path, "replace", 1, "first"),
+    "in the middle of the first moves": (Path, "replace", 4, "first"),
+    "second stage": (stages, "_open_stage", 2, "first"),
+    "final results": (stages, "write_results", 2, "first"),
+    "in the middle of the final moves": (Path, "replace", N_MOVES + 4, "final"),
+}
+
+
+@pytest.mark.parametrize("effort", ["standard", "thorough"])
+def test_a_run_that_is_stopped_anywhere_ends_in_the_same_bytes(
+    effort: str, photographs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(name: str) -> None:
+        newkind.discover(
+            photographs, tmp_path / name, effort=effort, n_categories="auto", report=False, **SMALL, **EFFORTS[effort]
+        )
+
+    run("whole")
+    expected = results(tmp_path / "whole")
+    for moment, (owner, name, call, left) in MOMENTS.items():
+        with monkeypatch.context() as patch:
+            stop_at(patch, owner, name, call)
+            with pytest.raises(Killed):
+                run(moment)
+        out = tmp_path / moment
+        assert Run.open(out).answer == left
+        if left == "final":
+            assert results(out) == expected
+        elif left == "first":
+            opened = newkind.load(out)
+            predicted = {Path(line.file).name: line.category for line in opened.predict(photographs)}
+            assert all(
+                predicted[line.file] == line.category for line in opened.assignments if line.status != "labelled"
+            )
+        run(moment)
+        assert results(out) == expected
+
+
+def test_overwriting_a_first_answer_starts_again(photographs: Path, tmp_path: Path, monkeypatch) -> None:
+    out = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        stop_at(patch, stages, "write_results", 2)
+        with pytest.raises(Killed):
+            newkind.discover(photographs, out, report=False, **SMALL)
+    assert (out / ".next").exists()
+    newkind.discover(photographs, out, effort="quick", overwrite=True, report=False, **SMALL)
+    assert Run.open(out).answer == "final"
+    assert not (out / ".next").exists()
+
+
+def test_a_run_of_an_earlier_version_predicts_from_the_evaluation_view(photographs: Path, tmp_path: Path) -> None:
+    """Its model file has a setting that is gone, and names no views."""
+    run = newkind.discover(photographs, tmp_path / "run", effort="quick", report=False, **SMALL)
+    card = json.loads(run.run.model_card.read_text())
+    del card["views"]
+    card["method_config"]["frame_views"] = 4
+    run.run.model_card.write_text(json.dumps(card))
+    predicted = {Path(line.file).name: line.category for line in newkind.predict(tmp_path / "run", photographs)}
+    assert all(predicted[line.file] == line.category for line in run.assignments if line.status != "labelled")
