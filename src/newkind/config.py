@@ -321,6 +321,8 @@ def to_json(config: Any) -> dict[str, Any]:
     def clean(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: clean(item) for key, item in value.items()}
+        if isinstance(value, tuple):
+            return [clean(item) for item in value]
         return str(value) if isinstance(value, Path) else value
 
     return {key: clean(value) for key, value in asdict(config).items()}

@@ -21,7 +21,7 @@ QUICK = TrainingConfig(epochs=2, batch_size=30)
 
 def cell(collection: Collection, *, training: TrainingConfig = QUICK, method: str = "simgcd", **asked) -> Cell:
     recipe = asked.pop("recipe", "release" if method == "simgcd" else None)
-    amount = Amount(epochs=training.epochs)
+    amount = Amount(epochs=training.epochs, views=asked["backbone"].views if "backbone" in asked else None)
     config = configure(collection, method=method, recipe=recipe, amount=amount, training=training, **asked)
     return make_cell(collection, config, title="t", prefix="blobs", digest=collection_digest(collection))
 

@@ -93,9 +93,10 @@ def discover(
     started = time.perf_counter()
     check_request(collection, config)
     announce_data(collection)
+    config = fit_batch(config, len(collection.catalog))
     first = None if on_first_answer is None else first_config(collection, config)
     stage = _open_stage(collection, first or config)
-    config = fit_batch(config, len(stage.data.images))
+    config = stage.config if first is None else fit_batch(config, len(stage.data.images))
     fingerprint = _fingerprint(collection, config, stage)
     with _opened(out, fingerprint, overwrite=overwrite, resume=resume) as run:
         _write_start(run, collection, config, stage.setup, fingerprint)
@@ -113,7 +114,6 @@ def discover(
 
 def _open_stage(collection: Collection, config: DiscoverConfig, *, after: _Stage | None = None) -> _Stage:
     """Load the backbone and compute what is missing in the cache; an earlier stage gives what both need."""
-    config = fit_batch(config, len(collection.catalog))
     if after is not None and after.config.backbone.tuned_blocks == config.backbone.tuned_blocks:
         setup = after.setup
     else:
