@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = [
     "BackboneConfig",
     "DiscoverConfig",
-    "EffortName",
     "NCategories",
     "TrainingConfig",
     "default_recipe",
