@@ -174,11 +174,8 @@ def discover(
     collection = data if isinstance(data, Collection) else open_data(data)
     asked = {"n_categories": n_categories, "at_most": at_most, "settings": settings, "online": online}
     config = _configured(collection, effort, options, method=method, recipe=recipe, **asked)
-    on_first = first_answer_reporter(collection, report=report) if first_answer else None
-    with show_messages(verbose):
-        outcome = _run(collection, Path(out), config, overwrite=overwrite, verbose=verbose, on_first_answer=on_first)
-        if report:
-            report_outcome(outcome, collection)
+    show = {"first_answer": first_answer, "report": report, "verbose": verbose}
+    outcome = _run(collection, Path(out), config, overwrite=overwrite, **show)
     return Discovery(Run.open(Path(out)), outcome)
 
 
@@ -197,15 +194,21 @@ def _run(
     config: DiscoverConfig,
     *,
     overwrite: bool,
+    first_answer: bool,
+    report: bool,
     verbose: bool,
-    on_first_answer: OnFirstAnswer | None,
 ) -> Outcome:
-    """Run a discovery; epochs are shown if it is verbose."""
-    with TrainingDisplay(config.training.epochs) as display:
-        on_epoch = display.show if verbose else None
-        return run_discovery(
-            collection, out, config, overwrite=overwrite, on_epoch=on_epoch, on_first_answer=on_first_answer
-        )
+    """Run a discovery with its reports; messages and epochs are shown if it is verbose."""
+    on_first = first_answer_reporter(collection, report=report) if first_answer else None
+    with show_messages(verbose):
+        with TrainingDisplay(config.training.epochs) as display:
+            on_epoch = display.show if verbose else None
+            outcome = run_discovery(
+                collection, out, config, overwrite=overwrite, on_epoch=on_epoch, on_first_answer=on_first
+            )
+        if report:
+            report_outcome(outcome, collection)
+    return outcome
 
 
 def first_answer_reporter(collection: Collection, *, report: bool) -> OnFirstAnswer:
