@@ -154,8 +154,7 @@ def discover(
     first_answer, report, verbose : bool
         Write an answer from one view per image first (default: True); write report.html into the run folder (default: True); show messages and progress bars (default: False).
     **options : Any
-        Fields of `TrainingConfig` and `BackboneConfig`, such as `epochs`, `seed`, `image_size`, `views`, `device`;
-        `backbone` is the name of the backbone.
+        Fields of `TrainingConfig` and `BackboneConfig`, such as `epochs`, `seed` and `views`; `backbone` is a name.
 
     Returns
     -------
