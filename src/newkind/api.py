@@ -353,10 +353,8 @@ def tune(
         Setting to the values to try, such as {"block_rate": [0, 0.01, 0.03]}. Default: a few settings of `modern`.
     folds : int, default=2
         Number of times that known classes are held out as if they were new.
-    method, recipe, settings : optional
-        As in `discover`; the same in all runs.
-    effort : {"quick", "standard", "thorough"}, optional
-        Effort of each run. Default: thorough.
+    method, recipe, effort, settings : optional
+        As in `discover`; the same in all runs. Default effort: thorough.
     verbose : bool, default=False
         Show messages and progress bars.
     **options : Any
@@ -380,15 +378,7 @@ def tune(
     """
     collection = data if isinstance(data, Collection) else open_data(data)
     training, backbone = read_options({"epochs": EPOCHS, **options})
-    config = TuneConfig(
-        tries=tries or {},
-        folds=folds,
-        method=method,
-        recipe=recipe,
-        effort=effort,
-        settings=settings or {},
-        training=training,
-        backbone=backbone,
-    )
+    same: dict[str, Any] = {"method": method, "recipe": recipe, "effort": effort, "settings": settings or {}}
+    config = TuneConfig(tries=tries or {}, folds=folds, training=training, backbone=backbone, **same)
     with show_messages(verbose):
         return run_tuning(collection, Path(out), config, data="" if isinstance(data, Collection) else os.fspath(data))
