@@ -76,13 +76,15 @@ class Discovery:
         self.categories: list[Category] = outcome.categories if outcome else read_categories(run)
         self._model: LoadedModel | None = None
 
-    def predict(self, *images: PathLike) -> list[Assignment]:
+    def predict(self, *images: PathLike, min_confidence: float = 0.0) -> list[Assignment]:
         """Assign images to the categories of the run.
 
         Parameters
         ----------
         *images : str or path
             Image files, folders, .txt lists of images, or .npz files with features.
+        min_confidence : float, default=0.0
+            Images with a lower confidence get the status `unsure`; their categories stay.
 
         Returns
         -------
@@ -91,7 +93,7 @@ class Discovery:
         """
         items = read_inputs([Path(image) for image in images], missing_ok=True)
         with progress_bar("Predicting", len(items)) as advance:
-            return run_prediction(self.model, items, advance=advance).assignments
+            return run_prediction(self.model, items, min_confidence=min_confidence, advance=advance).assignments
 
     @property
     def model(self) -> LoadedModel:
@@ -114,6 +116,7 @@ def discover(
     n_categories: int | Literal["auto"] | None = None,
     at_most: int | None = None,
     settings: Mapping[str, Any] | None = None,
+    min_confidence: float = 0.0,
     online: bool = False,
     overwrite: bool = False,
     report: bool = True,
@@ -133,17 +136,15 @@ def discover(
     n_categories : int or "auto", optional
         Number of categories, known and new together. Default: the true number if the data has a `truth` column, otherwise
         "auto", which estimates it.
-    at_most : int, optional
-        Upper bound of an estimated number of categories.
-    settings : mapping, optional
-        Settings of the method.
+    at_most, settings, min_confidence : optional
+        Upper bound of an estimated number of categories; settings of the method; confidence below which unlabelled images get
+        the status `unsure`.
     online, overwrite : bool, default=False
         Compute new random views in every epoch instead of caching tokens; replace the run in `out`.
     report, verbose : bool
         Write report.html into the run folder (default: True); show messages and progress bars (default: False).
     **options : Any
-        Fields of `TrainingConfig` and `BackboneConfig`, such as `epochs`, `seed`, `image_size`, `views`, `device`;
-        `backbone` is the name of the backbone.
+        Fields of `TrainingConfig` and `BackboneConfig`, such as `epochs` and `image_size`; `backbone` is its name.
 
     Returns
     -------
@@ -160,8 +161,8 @@ def discover(
     (60, ['bee', 'wasp', 'new-01'])
     """
     collection = data if isinstance(data, Collection) else open_data(data)
-    number = {"n_categories": n_categories, "at_most": at_most}
-    config = _configured(collection, method, recipe, options, settings=settings, online=online, **number)
+    asked = {"n_categories": n_categories, "at_most": at_most, "min_confidence": min_confidence}
+    config = _configured(collection, method, recipe, options, settings=settings, online=online, **asked)
     outcome = _run_and_show(collection, Path(out), config, overwrite=overwrite, report=report, verbose=verbose)
     return Discovery(Run.open(Path(out)), outcome)
 
@@ -221,7 +222,7 @@ def load(run: PathLike) -> Discovery:
     return Discovery(Run.open(Path(run)))
 
 
-def predict(run: PathLike, *images: PathLike) -> list[Assignment]:
+def predict(run: PathLike, *images: PathLike, min_confidence: float = 0.0) -> list[Assignment]:
     """Assign images to the categories of a finished run, as `newkind predict RUN IMAGES`.
 
     Parameters
@@ -229,6 +230,8 @@ def predict(run: PathLike, *images: PathLike) -> list[Assignment]:
     run : str or path
         A run folder written by `discover`.
     *images : str or path
+        As in `Discovery.predict`.
+    min_confidence : float, default=0.0
         As in `Discovery.predict`.
 
     Returns
@@ -248,7 +251,7 @@ def predict(run: PathLike, *images: PathLike) -> list[Assignment]:
     >>> len(predict(run, f"{run}/unseen.npz"))
     5
     """
-    return load(run).predict(*images)
+    return load(run).predict(*images, min_confidence=min_confidence)
 
 
 def estimate_n_categories(

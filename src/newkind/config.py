@@ -24,6 +24,7 @@ __all__ = [
     "DiscoverConfig",
     "NCategories",
     "TrainingConfig",
+    "check_min_confidence",
     "default_epochs",
     "default_recipe",
     "from_json",
@@ -236,6 +237,8 @@ class DiscoverConfig:
         Configuration of the backbone.
     online : bool, default=False
         Compute new random views in every epoch instead of caching tokens.
+    min_confidence : float, default=0.0
+        Unlabelled images with a lower confidence get the status `unsure`.
     """
 
     method_name: str
@@ -244,6 +247,18 @@ class DiscoverConfig:
     training: TrainingConfig = field(default_factory=TrainingConfig)
     backbone: BackboneConfig = field(default_factory=BackboneConfig)
     online: bool = False
+    min_confidence: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_min_confidence(self.min_confidence)
+
+
+def check_min_confidence(value: float) -> None:
+    """Raise ConfigError unless the value is between 0 and 1."""
+    if not 0 <= value <= 1:
+        raise ConfigError(
+            f"`min_confidence` must be between 0 and 1, got {value}.", code="out-of-range", setting="min_confidence"
+        )
 
 
 def default_recipe(method: str, backbone: str) -> str:

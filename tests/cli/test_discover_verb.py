@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from newkind.runs.assignments import COLUMNS
+
 SMALL = [
     "--backbone",
     "vit_tiny_patch16_224",
@@ -66,7 +68,7 @@ def test_the_whole_journey(newkind: Newkind, shapes: Path, tmp_path: Path) -> No
         "scores.json",
     }
     rows = read_csv(run / "assignments.csv")
-    assert list(rows[0]) == ["file", "category", "status", "confidence", "second", "second_confidence"]
+    assert tuple(rows[0]) == COLUMNS
     assert len(rows) == 64
     by_file = {row["file"]: row for row in rows}
     assert by_file["img/red01.png"]["status"] == "labelled"

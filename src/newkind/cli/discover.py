@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from newkind.cli.options import Data, config_options
+from newkind.cli.options import Data, MinConfidence, config_options
 from newkind.config import BackboneConfig, TrainingConfig, default_epochs
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def discover(
     backbone: BackboneConfig,
     n_categories: Annotated[str | None, typer.Option(help=N_CATEGORIES)] = None,
     at_most: Annotated[int | None, typer.Option(help="Upper bound of an estimated number of categories.")] = None,
+    min_confidence: MinConfidence = 0.0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in --out.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Fail unless there is a run to resume.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help=DRY_RUN)] = False,
@@ -87,6 +88,7 @@ def discover(
             training=replace(training, epochs=epochs),
             backbone=backbone,
             online=online,
+            min_confidence=min_confidence,
         )
         with TrainingDisplay(epochs, out if tensorboard else None) as display:
             outcome = run_discovery(

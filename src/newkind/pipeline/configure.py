@@ -24,6 +24,7 @@ def configure(
     training: TrainingConfig | None = None,
     backbone: BackboneConfig | None = None,
     online: bool = False,
+    min_confidence: float = 0.0,
 ) -> DiscoverConfig:
     """Fill in what was not asked for.
 
@@ -47,6 +48,8 @@ def configure(
         Default: DINOv2 ViT-S/14 at 224 pixels with 8 views.
     online : bool, default=False
         Compute new random views in every epoch instead of caching tokens.
+    min_confidence : float, default=0.0
+        Unlabelled images with a lower confidence get the status `unsure`.
 
     Returns
     -------
@@ -67,6 +70,7 @@ def configure(
         training=training or TrainingConfig(epochs=default_epochs(name, backbone.name)),
         backbone=backbone,
         online=online,
+        min_confidence=min_confidence,
     )
 
 

@@ -41,6 +41,8 @@ class LoadedModel:
         Number of known classes.
     dim : int
         Dimension of the features.
+    calibrated : bool
+        Whether confidences are calibrated.
     """
 
     network: Network
@@ -49,10 +51,18 @@ class LoadedModel:
     categories: list[Category]
     n_known: int
     dim: int
+    calibrated: bool
 
 
 def save_model(
-    run: Run, network: Network, config: DiscoverConfig, *, dim: int, n_known: int, backbone: Backbone | None
+    run: Run,
+    network: Network,
+    config: DiscoverConfig,
+    *,
+    dim: int,
+    n_known: int,
+    backbone: Backbone | None,
+    confidence: dict[str, Any],
 ) -> None:
     """Write tuned blocks and heads; the frozen trunk is identified by its hash.
 
@@ -70,6 +80,8 @@ def save_model(
         Number of known classes.
     backbone : Backbone or None
         The backbone; None for ready features.
+    confidence : dict
+        Whether confidences are calibrated, and what is known about them.
     """
     tensors = {
         name: value.detach().cpu() for name, value in network.state_dict().items() if not name.startswith("teacher")
@@ -86,6 +98,7 @@ def save_model(
             "weights_source": backbone.source if backbone else None,
             "dim": dim,
             "n_known": n_known,
+            "confidence": confidence,
         },
     )
 
@@ -136,7 +149,9 @@ def load_model(run: Run, *, device: str = "auto", weights: Path | None = None) -
         ) from None
     if backbone is not None:
         network.to(backbone.device)
-    return LoadedModel(network, backbone, config, categories, n_known, dim)
+    confidence = card.get("confidence")
+    calibrated = isinstance(confidence, dict) and confidence.get("calibrated") is True
+    return LoadedModel(network, backbone, config, categories, n_known, dim, calibrated)
 
 
 def _method(card: dict[str, Any]) -> Method:

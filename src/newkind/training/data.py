@@ -69,6 +69,7 @@ class ImageFeatures:
         self.seed = seed
         self._encoder, self._data, self._device = encoder, data, device
         self._evaluation: Tensor | None = None
+        self._mean: dict[int, Tensor] = {}
 
     def features(self, n_random_views: int = 0) -> Tensor:
         """Features (n, d) on the CPU: of the evaluation view, or its mean with those of random views."""
@@ -76,7 +77,10 @@ class ImageFeatures:
             self._evaluation = image_features(self._encoder, self._data.source, self._data.images, device=self._device)
         if n_random_views == 0:
             return self._evaluation
-        return (self._evaluation + self._random(n_random_views, self.seed)) / (1 + n_random_views)
+        if n_random_views not in self._mean:
+            total = self._evaluation + self._random(n_random_views, self.seed)
+            self._mean = {n_random_views: total / (1 + n_random_views)}
+        return self._mean[n_random_views]
 
     def _random(self, n_views: int, seed: int) -> Tensor:
         data = self._data

@@ -150,7 +150,7 @@ class Trainer:
             after_epoch(EpochReport(epoch + 1, losses, rate, seconds, drawn.size / seconds))
 
     def read_out(self, *, final: bool) -> ReadOut:
-        """Settle the method and predict all images.
+        """Settle the method, calibrate it if training is over, and predict all images.
 
         Parameters
         ----------
@@ -166,6 +166,8 @@ class Trainer:
             network = Network(network.tuned, copy.deepcopy(network.method), with_teacher=False)
         images = self._images(network)
         network.method.settle(images)
+        if final:
+            network.method.calibrate(images)
         distributed.broadcast_parameters(network.method)
         return self._predict(network, images.features())
 
