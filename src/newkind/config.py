@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from newkind.errors import ConfigError
-from newkind.setting import check_settings, setting
+from newkind.setting import check_min_confidence, check_settings, setting
 
 if TYPE_CHECKING:
     from newkind.methods.method import MethodConfig
@@ -24,7 +24,6 @@ __all__ = [
     "DiscoverConfig",
     "NCategories",
     "TrainingConfig",
-    "check_min_confidence",
     "default_epochs",
     "default_recipe",
     "from_json",
@@ -251,14 +250,6 @@ class DiscoverConfig:
 
     def __post_init__(self) -> None:
         check_min_confidence(self.min_confidence)
-
-
-def check_min_confidence(value: float) -> None:
-    """Raise ConfigError unless the value is between 0 and 1."""
-    if not 0 <= value <= 1:
-        raise ConfigError(
-            f"`min_confidence` must be between 0 and 1, got {value}.", code="out-of-range", setting="min_confidence"
-        )
 
 
 def default_recipe(method: str, backbone: str) -> str:

@@ -31,6 +31,11 @@ class SureScores:
         Share of samples that are confident enough.
     accuracy, by_name : float or None
         Share of correct ones among them, under the matching of all samples and by name; None if there is none.
+
+    Examples
+    --------
+    >>> SureScores(coverage=0.8, accuracy=0.95, by_name=0.94).coverage
+    0.8
     """
 
     coverage: float

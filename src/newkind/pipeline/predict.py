@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from newkind.backbone.loader import Backbone
 from newkind.backbone.sources import OnlineTokens, ReadyFeatures, TokenSource
-from newkind.config import check_min_confidence
 from newkind.data import Skipped
 from newkind.data.image_files import find_images
 from newkind.data.items import Features, FileImages, Images
@@ -23,6 +22,7 @@ from newkind.errors import DataError
 from newkind.progress import quiet
 from newkind.runs.assignments import Assignment, assignments_of
 from newkind.runs.model_io import LoadedModel
+from newkind.setting import check_min_confidence
 from newkind.training.inference import predict_readable
 
 __all__ = ["Prediction", "model_features", "predict", "read_inputs"]
