@@ -87,13 +87,15 @@ class Discovery:
         self.categories: list[Category] = outcome.categories if outcome else read_categories(run)
         self._model: LoadedModel | None = None
 
-    def predict(self, *images: PathLike) -> list[Assignment]:
+    def predict(self, *images: PathLike, min_confidence: float = 0.0) -> list[Assignment]:
         """Assign images to the categories of the run.
 
         Parameters
         ----------
         *images : str or path
             Image files, folders, .txt lists of images, or .npz files with features.
+        min_confidence : float, default=0.0
+            Images with a lower confidence get the status `unsure`; their categories stay.
 
         Returns
         -------
@@ -102,7 +104,7 @@ class Discovery:
         """
         items = read_inputs([Path(image) for image in images], missing_ok=True)
         with progress_bar("Predicting", len(items)) as advance:
-            return run_prediction(self.model, items, advance=advance).assignments
+            return run_prediction(self.model, items, min_confidence=min_confidence, advance=advance).assignments
 
     @property
     def model(self) -> LoadedModel:
@@ -126,6 +128,7 @@ def discover(
     n_categories: int | Literal["auto"] | None = None,
     at_most: int | None = None,
     settings: Mapping[str, Any] | None = None,
+    min_confidence: float = 0.0,
     online: bool = False,
     overwrite: bool = False,
     first_answer: bool = True,
@@ -147,8 +150,8 @@ def discover(
     n_categories, at_most : int or "auto", optional
         Number of categories, known and new together, or an upper bound of its estimate. Default: the true number if the
         data has a `truth` column, otherwise "auto", which estimates it.
-    settings : mapping, optional
-        Settings of the method.
+    settings, min_confidence : optional
+        Settings of the method; confidence below which unlabelled images get the status `unsure`.
     online, overwrite : bool, default=False
         Compute new random views in every epoch instead of caching tokens; replace the run in `out`.
     first_answer, report, verbose : bool
@@ -171,11 +174,10 @@ def discover(
     (60, ['bee', 'wasp', 'new-01'])
     """
     collection = data if isinstance(data, Collection) else open_data(data)
-    asked = {"n_categories": n_categories, "at_most": at_most, "settings": settings, "online": online}
-    config = _configured(collection, effort, options, method=method, recipe=recipe, **asked)
-    show = {"first_answer": first_answer, "report": report, "verbose": verbose}
-    outcome = _run(collection, Path(out), config, overwrite=overwrite, **show)
-    return Discovery(Run.open(Path(out)), outcome)
+    asked = {"n_categories": n_categories, "at_most": at_most, "settings": settings, "min_confidence": min_confidence}
+    config = _configured(collection, effort, options, method=method, recipe=recipe, online=online, **asked)
+    how = {"overwrite": overwrite, "first_answer": first_answer, "report": report, "verbose": verbose}
+    return Discovery(Run(Path(out)), _run(collection, Path(out), config, **how))
 
 
 def _configured(
@@ -251,7 +253,7 @@ def load(run: PathLike) -> Discovery:
     return Discovery(Run.open(Path(run)))
 
 
-def predict(run: PathLike, *images: PathLike) -> list[Assignment]:
+def predict(run: PathLike, *images: PathLike, min_confidence: float = 0.0) -> list[Assignment]:
     """Assign images to the categories of a finished run, as `newkind predict RUN IMAGES`.
 
     Parameters
@@ -259,6 +261,8 @@ def predict(run: PathLike, *images: PathLike) -> list[Assignment]:
     run : str or path
         A run folder written by `discover`.
     *images : str or path
+        As in `Discovery.predict`.
+    min_confidence : float, default=0.0
         As in `Discovery.predict`.
 
     Returns
@@ -278,7 +282,7 @@ def predict(run: PathLike, *images: PathLike) -> list[Assignment]:
     >>> len(predict(run, f"{run}/unseen.npz"))
     5
     """
-    return load(run).predict(*images)
+    return load(run).predict(*images, min_confidence=min_confidence)
 
 
 def estimate_n_categories(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from newkind.errors import ConfigError
-from newkind.setting import check_settings, setting
+from newkind.setting import check_min_confidence, check_settings, setting
 
 if TYPE_CHECKING:
     from newkind.methods.method import MethodConfig
@@ -241,6 +241,8 @@ class DiscoverConfig:
     averaged_views : tuple of int, default=(0,)
         Numbers of the views per image whose features are averaged: 0 is the evaluation view, 1 its mirror image, 2 and
         above are random views.
+    min_confidence : float, default=0.0
+        Unlabelled images with a lower confidence get the status `unsure`.
     """
 
     method_name: str
@@ -251,6 +253,10 @@ class DiscoverConfig:
     online: bool = False
     effort: EffortName = "thorough"
     averaged_views: tuple[int, ...] = (0,)
+    min_confidence: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_min_confidence(self.min_confidence)
 
 
 def default_recipe(method: str, backbone: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from newkind.errors import ConfigError
 
-__all__ = ["check_settings", "choices_of", "read_setting", "setting", "value_type"]
+__all__ = ["check_min_confidence", "check_settings", "choices_of", "read_setting", "setting", "value_type"]
 
 BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "above": ("larger than", operator.gt),
@@ -140,3 +140,11 @@ def _read(kind: type, value: Any) -> Any:
 def _listed(choices: tuple[Any, ...]) -> str:
     *rest, last = map(str, choices)
     return f"{', '.join(rest)} or {last}" if rest else last
+
+
+def check_min_confidence(value: float) -> None:
+    """Raise ConfigError unless the value is between 0 and 1."""
+    if not 0 <= value <= 1:
+        raise ConfigError(
+            f"`min_confidence` must be between 0 and 1, got {value}.", code="out-of-range", setting="min_confidence"
+        )

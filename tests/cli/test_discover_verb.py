@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from newkind.runs.assignments import COLUMNS
+
 SMALL = [
     "--backbone",
     "vit_tiny_patch16_224",
@@ -68,7 +70,7 @@ def test_the_whole_journey(newkind: Newkind, shapes: Path, tmp_path: Path) -> No
         "scores.json",
     }
     rows = read_csv(run / "assignments.csv")
-    assert list(rows[0]) == ["file", "category", "status", "confidence", "second", "second_confidence"]
+    assert tuple(rows[0]) == COLUMNS
     assert len(rows) == 64
     by_file = {row["file"]: row for row in rows}
     assert by_file["img/red01.png"]["status"] == "labelled"
@@ -87,7 +89,7 @@ def test_the_whole_journey(newkind: Newkind, shapes: Path, tmp_path: Path) -> No
     predicted = newkind("predict", run, shapes / "img", "--out", tmp_path / "p.csv")
     assert predicted.returncode == 0, predicted.stderr
     unseen = read_csv(tmp_path / "p.csv")
-    assert list(unseen[0])[-1] == "novelty"
+    assert tuple(unseen[0]) == COLUMNS
     assert all(0 <= float(row["novelty"]) <= 1 for row in unseen)
     for row in unseen:
         same_category(row, by_file["img/" + Path(row["file"]).name])
@@ -136,6 +138,26 @@ def killed(tmp_path: Path) -> str:
     program = tmp_path / "killed.py"
     program.write_text(KILLED)
     return str(program)
+
+
+def test_images_below_a_confidence_are_unsure(newkind: Newkind, fails: Fails, shapes: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    done = newkind("discover", shapes, "--out", run, *SMALL, "--epochs", "1", "--min-confidence", "1")
+    assert done.returncode == 0, done.stderr
+    assert "Unsure images" in done.stdout
+    assert "alibrated" in done.stdout
+    rows = read_csv(run / "assignments.csv")
+    n_unsure = sum(row["status"] == "unsure" for row in rows)
+    assert n_unsure > 0
+    assert {row["status"] for row in rows if float(row["confidence"]) < 1} <= {"labelled", "unsure"}
+    assert json.loads((run / "scores.json").read_text())["sure"]["coverage"] < 1
+    assert newkind("sort", run, "--to", tmp_path / "sorted").returncode == 0
+    assert len(list((tmp_path / "sorted" / "unsure").iterdir())) == n_unsure
+    predicted = newkind("predict", run, shapes / "img", "--out", tmp_path / "p.csv", "--min-confidence", "1")
+    assert predicted.returncode == 0, predicted.stderr
+    assert "unsure" in {row["status"] for row in read_csv(tmp_path / "p.csv")}
+    assert "Sure images" in newkind("evaluate", run, "--truth", shapes / "metadata.csv").stdout
+    fails("out-of-range", "predict", run, shapes / "img", "--min-confidence", "2")
 
 
 def test_kill_dash_nine_and_the_same_command_end_with_the_same_bytes(

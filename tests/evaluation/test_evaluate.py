@@ -65,6 +65,7 @@ def test_to_dict_by_hand():
         "by_name": None,
         "novelty_auroc": None,
         "calibration_error": None,
+        "sure": None,
         "errors": {"true_old": 0, "false_new": 0, "false_old": 0, "true_new": 0},
         "distribution": {"true_old": [0.5, 0.5], "true_new": [], "predicted_old": [0.5, 0.5], "predicted_new": []},
         "classes": [

@@ -1,6 +1,7 @@
 """What each effort does, from one configuration to a run that predicts its own images."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from PIL import Image
 
 import newkind
 from error_codes import raises
+from newkind import api
 from newkind.backbone.cache_folders import list_caches
 from newkind.config import BackboneConfig, DiscoverConfig, TrainingConfig
 from newkind.data import Collection, from_arrays, from_features, open_data
@@ -36,21 +38,25 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEWKIND_CACHE", str(tmp_path / "cache"))
 
 
-@pytest.fixture
-def photographs(tmp_path: Path) -> Path:
-    """Four kinds of pictures with patterns that have a left and a right side; two are known, half of them labelled."""
+def pictures(folder: Path, n_kinds: int, n_known: int, *, contrast: int = 200) -> Path:
+    """Twelve pictures per kind, with patterns that have a left and a right side; half of those of known kinds are labelled."""
     rng = np.random.default_rng(0)
     rows = ["file_name,label,truth"]
-    (tmp_path / "photographs").mkdir()
-    for kind in range(4):
-        pattern = rng.integers(0, 200, (5, 6, 3))
+    folder.mkdir()
+    for kind in range(n_kinds):
+        pattern = rng.integers(0, contrast, (5, 6, 3))
         for i in range(12):
             pixels = np.kron(pattern, np.ones((8, 8, 1))) + rng.integers(0, 50, (40, 48, 3))
             name = f"{kind}-{i:02d}.png"
-            Image.fromarray(pixels.astype(np.uint8)).save(tmp_path / "photographs" / name)
-            rows.append(f"{name},{kind if kind < 2 and i % 2 else ''},{kind}")
-    (tmp_path / "photographs" / "metadata.csv").write_text("\n".join(rows) + "\n")
-    return tmp_path / "photographs"
+            Image.fromarray(pixels.astype(np.uint8)).save(folder / name)
+            rows.append(f"{name},{kind if kind < n_known and i % 2 else ''},{kind}")
+    (folder / "metadata.csv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+@pytest.fixture
+def photographs(tmp_path: Path) -> Path:
+    return pictures(tmp_path / "photographs", 4, 2)
 
 
 def images() -> Collection:
@@ -97,6 +103,17 @@ def test_a_method_that_needs_training_has_no_other_effort() -> None:
         asked(effort="heroic")
     with raises(ConfigError, "out-of-range"):
         asked(views=10**9)
+
+
+def test_several_tuned_blocks_need_training() -> None:
+    blocks = replace(BACKBONE, tuned_blocks=2)
+    for amount in (Amount(), Amount(effort="quick"), Amount(effort="thorough", epochs=0)):
+        with raises(ConfigError, "needs-training"):
+            configure(images(), amount=amount, backbone=blocks)
+    trained = configure(images(), amount=Amount(effort="thorough"), backbone=blocks)
+    assert trained.backbone.tuned_blocks == 2
+    assert first_config(images(), trained) is not None
+    assert configure(images(), method="kmeans", backbone=blocks).training.epochs == 0
 
 
 def test_which_discoveries_have_a_first_answer() -> None:
@@ -167,10 +184,13 @@ class Killed(BaseException):
     """Stands for the end of the process at this moment."""
 
 
-def results(run: Path) -> dict[str, bytes]:
-    """Files that have to be the same, whether or not a run was interrupted."""
-    names = ("assignments.csv", "categories.json", "model.safetensors", "model.json", "features.npy", "config.json")
-    return {name: (run / name).read_bytes() for name in (*names, "estimate-k.json", "scores.json")}
+RESULTS = ("assignments.csv", "categories.json", "model.safetensors", "model.json", "features.npy", "config.json")
+"""Files that have to be the same, whether or not a run was interrupted."""
+
+
+def results(run: Path, *names: str) -> dict[str, bytes]:
+    """Content of some files of a run; by default, of all results of one with an estimated number of categories."""
+    return {name: (run / name).read_bytes() for name in names or (*RESULTS, "estimate-k.json", "scores.json")}
 
 
 def stop_at(patch: pytest.MonkeyPatch, owner: object, name: str, call: int) -> None:
@@ -249,3 +269,75 @@ def test_a_run_of_an_earlier_version_predicts_from_the_evaluation_view(photograp
     run.run.model_card.write_text(json.dumps(card))
     predicted = {Path(line.file).name: line.category for line in newkind.predict(tmp_path / "run", photographs)}
     assert all(predicted[line.file] == line.category for line in run.assignments if line.status != "labelled")
+
+
+def report_of(run: Path) -> str | None:
+    path = run / "report.html"
+    return path.read_text(encoding="utf-8") if path.exists() else None
+
+
+def test_the_report_of_a_first_answer_never_stands_beside_the_final_one(photographs: Path, tmp_path: Path) -> None:
+    out, note = tmp_path / "run", "This is a first answer"
+    with pytest.MonkeyPatch.context() as patch:
+        stop_at(patch, api, "report_outcome", 2)  # after the final answer was adopted
+        with pytest.raises(Killed):
+            newkind.discover(photographs, out, **SMALL)
+    assert Run.open(out).answer == "final"
+    assert report_of(out) is None
+    newkind.discover(photographs, out, **SMALL)
+    written = report_of(out)
+    assert written is not None
+    assert note not in written
+    newkind.discover(photographs, out, report=False, **SMALL)  # the same answer again
+    assert report_of(out) == written
+    newkind.discover(photographs, out, report=False, min_confidence=0.5, **SMALL)
+    assert report_of(out) is None
+    (out / "report.html").write_text("my own notes")
+    newkind.discover(photographs, out, report=False, min_confidence=0.6, **SMALL)
+    assert report_of(out) == "my own notes"
+
+
+@pytest.mark.parametrize("effort", ["standard", "thorough"])
+def test_both_answers_are_calibrated_and_take_another_minimum_confidence(effort: str, tmp_path: Path) -> None:
+    data, out = pictures(tmp_path / "pictures", 7, 6, contrast=20), tmp_path / "run"
+
+    def run(**more) -> newkind.Discovery:
+        return newkind.discover(data, out, effort=effort, report=False, **SMALL, **EFFORTS[effort], **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        stop_at(patch, stages, "_open_stage", 2)
+        with pytest.raises(Killed):
+            run()
+    first = newkind.load(out)
+    assert first.run.answer == "first"
+    assert first.model.calibrated
+    assert {line.outlier for line in first.assignments} <= {True, False}
+    found = run()
+    before = results(out, "model.safetensors", "model.json", "features.npy")
+    free = sorted(line.confidence for line in found.assignments if line.status != "labelled")
+    limit = (free[len(free) // 2] + free[-1]) / 2
+    again = run(min_confidence=limit)
+    assert again.run.answer == "final"
+    assert again.model.calibrated
+    assert again.run.config()["config"]["min_confidence"] == limit
+    assert results(out, *before) == before
+    for line, plain in zip(again.assignments, found.assignments, strict=True):
+        assert (line.category, line.confidence, line.novelty) == (plain.category, plain.confidence, plain.novelty)
+    n_unsure = sum(line.status == "unsure" for line in again.assignments)
+    assert 0 < n_unsure == sum(category.n_unsure for category in again.categories)
+    assert newkind.load(out).assignments == again.assignments
+    assert not (out / ".next").exists()
+
+
+def test_a_first_answer_is_completed_with_another_minimum_confidence(tmp_path: Path) -> None:
+    data, out = pictures(tmp_path / "pictures", 7, 6, contrast=20), tmp_path / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        stop_at(patch, stages, "write_results", 2)
+        with pytest.raises(Killed):
+            newkind.discover(data, out, report=False, **SMALL)
+    assert Run.open(out).config()["config"]["min_confidence"] == 0
+    newkind.discover(data, out, report=False, min_confidence=0.8, **SMALL)
+    whole = newkind.discover(data, tmp_path / "whole", report=False, min_confidence=0.8, **SMALL)
+    assert whole.run.config()["config"]["min_confidence"] == 0.8
+    names = ("assignments.csv", "categories.json", "scores.json", "config.json")
+    assert results(out, *names) == results(tmp_path / "whole", *names)

@@ -59,6 +59,17 @@ def test_category_names_stay_inside_and_apart(root: Path, tmp_path: Path) -> Non
     assert all(folder.parent == tmp_path / "out" for folder in folders)
 
 
+def test_unsure_images_share_a_folder_beside_a_category_of_that_name(root: Path, tmp_path: Path) -> None:
+    given = [
+        Assignment("a/1.jpg", "Unsure", "known", 0.9, "x", 0.1),
+        Assignment("b/1.jpg", "k", "unsure", 0.3, "x", 0.2),
+        Assignment("b/2.jpg", "new-01", "unsure", 0.3, "x", 0.2),
+        Assignment("c/1.JPG", "k", "known", 0.9, "x", 0.1),
+    ]
+    plan = plan_sorting(given, root, tmp_path)
+    assert [item.target.parent.name for item in plan] == ["Unsure-2", "unsure", "unsure", "k"]
+
+
 def test_a_carriage_return_and_a_comma_in_a_name_survive(tmp_path: Path) -> None:
     run = Run(tmp_path)
     held = lines(

@@ -127,7 +127,7 @@ def test_the_estimate_has_its_interval(run: Run) -> None:
 
 
 def test_all_settings_are_listed(run: Run) -> None:
-    tables = settings_tables(replace(read_contents(run), seconds={"tokens": 90.0}))
+    tables = settings_tables(replace(read_contents(run), seconds={"features": 90.0}))
     facts = {table.title: table.rows for table in tables}
     assert ("entropy weight", "1") in facts["Method"]
     assert ("time: tokens", "2 min") in facts["Run"]

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from error_codes import raises
 from newkind.errors import RunError
 from newkind.report.contents import read_contents
-from newkind.report.page import MARK, ThumbnailPool, _breaks, _embed, anchors_of
+from newkind.report.page import ThumbnailPool, _breaks, _embed, anchors_of
 from newkind.report.page_data import _common_folder
 from newkind.report.write import try_report, write_report
-from newkind.runs.run import Run
+from newkind.runs.run import REPORT_MARK, Run
 
 SCRIPT = "<script>alert(1)</script>"
 MakeRun = Callable[..., Run]
@@ -176,7 +176,7 @@ def test_the_common_folder(names: list[str], prefix: str) -> None:
 def test_a_report_replaces_a_report_and_nothing_else(run: Run, tmp_path: Path) -> None:
     assert write_report(run) == run.report_file
     before = run.report_file.read_bytes()
-    assert MARK.encode() in before[:400]
+    assert REPORT_MARK.encode() in before[:400]
     write_report(run)  # again
     run.report_file.write_text("<html>my own notes</html>")
     with raises(RunError, "not-a-report"):

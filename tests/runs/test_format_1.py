@@ -45,3 +45,11 @@ def test_an_old_run_becomes_an_estimator() -> None:
     model = newkind.SimGCD.load(FOLDER / "gcd")
     assert type(model).__name__ == "GCD"
     assert model.n_categories == 4
+
+
+def test_an_old_run_says_that_nothing_is_calibrated() -> None:
+    run = newkind.load(FOLDER / "modern")
+    assert not run.model.calibrated
+    assert all(line.outlier is None and line.novelty is None for line in run.assignments)
+    found = predict(run.model, from_features(np.load(FOLDER / "features.npy"), [None] * 40).catalog.items).assignments
+    assert all(line.outlier is None and line.novelty is not None for line in found)

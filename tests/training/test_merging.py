@@ -72,16 +72,21 @@ def test_many_copies_merge_at_the_same_doubt_as_two(k: int, doubt: float, merged
     assert found.n_duplicates == (k - 1 if merged else 0)
 
 
+def together(*parts: Predictions) -> Predictions:
+    names = [name for name in vars(parts[0]) if name != "outlier"]
+    return Predictions(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
 def test_two_groups_of_copies_stay_two_categories() -> None:
     three, four = copies(3, 0.34, 0.33), copies(4, 0.26, 0.25, first=4)
-    both = Predictions(*(np.concatenate([getattr(part, name) for part in (three, four)]) for name in vars(three)))
+    both = together(three, four)
     assert plan(both, n_prototypes=8).groups == [[0], [1, 2, 3], [4, 5, 6, 7]]
 
 
 def test_a_certain_category_does_not_join_its_ambiguous_neighbours() -> None:
     pair = copies(2, 0.5, 0.49, per_pair=20)
     certain = predictions([3] * 20, [1] * 20, [0.9] * 20)
-    both = Predictions(*(np.concatenate([getattr(part, name) for part in (pair, certain)]) for name in vars(pair)))
+    both = together(pair, certain)
     assert plan(both, n_prototypes=4).groups == [[0], [1, 2], [3]]
 
 

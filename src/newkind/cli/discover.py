@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from newkind.cli.options import Data, config_options
+from newkind.cli.options import Data, MinConfidence, config_options
 from newkind.config import BackboneConfig, EffortName, TrainingConfig
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def discover(
     n_categories: Annotated[str | None, typer.Option(help=N_CATEGORIES)] = None,
     effort: Effort = None,
     at_most: Annotated[int | None, typer.Option(help="Upper bound of an estimated number of categories.")] = None,
+    min_confidence: MinConfidence = 0.0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in --out.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Fail unless there is a run to resume.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help=DRY_RUN)] = False,
@@ -105,10 +106,10 @@ def discover(
             training=training,
             backbone=backbone,
             online=online,
+            min_confidence=min_confidence,
         )
         if dry_run:
-            if distributed.main_process():
-                _print_costs(collection, config)
+            _print_costs(collection, config)
             distributed.shutdown()
             return
         on_first = first_answer_reporter(collection, report=report) if first_answer else None
@@ -142,14 +143,17 @@ def _hide_messages() -> None:
 
 
 def _print_costs(collection: Collection, config: DiscoverConfig) -> None:
-    """Print a table of all efforts."""
+    """Print a table of all efforts, in the main process."""
     from rich.table import Table
     from rich.text import Text
 
     from newkind.cli.messages import print_line, result_console
+    from newkind.distributed import main_process
     from newkind.pipeline.dry_run import estimate_efforts
     from newkind.progress import data_size, duration
 
+    if not main_process():
+        return
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("Effort", no_wrap=True)
     for title in ("Views to compute", "Disk space", "Epochs", "First answer", "Final answer"):

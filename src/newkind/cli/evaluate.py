@@ -41,6 +41,9 @@ def evaluate(
     print_line("Accuracy: one matching of all categories to all classes. By name: a known class counts only as itself.")
     calibration = "" if result.calibration_error is None else f"  calibration error {result.calibration_error:.3f}"
     print_line(f"NMI {result.nmi:.3f}  ARI {result.ari:.3f}{calibration}")
+    if (sure := result.sure) is not None:
+        right = "" if sure.by_name is None else f", {percent(sure.by_name)} of them correct by name"
+        print_line(f"Sure images: {percent(sure.coverage)} of all{right}")
     e = result.errors
     print_line(
         f"Errors, % of all: old as another old {100 * e.true_old:.1f}, old as new {100 * e.false_new:.1f}, "

@@ -13,7 +13,7 @@ import typer
 from newkind.config import BackboneConfig, TrainingConfig, parameter_docs
 from newkind.setting import choices_of, value_type
 
-__all__ = ["Data", "RunFolder", "config_options", "option_names"]
+__all__ = ["Data", "MinConfidence", "RunFolder", "config_options", "option_names"]
 
 Data = Annotated[
     str,
@@ -22,6 +22,14 @@ Data = Annotated[
     ),
 ]
 RunFolder = Annotated[str, typer.Argument(help="A run folder written by discover.")]
+MinConfidence = Annotated[
+    float,
+    typer.Option(
+        "--min-confidence",
+        help="Unlabelled images with a lower confidence, between 0 and 1, get the status `unsure`.",
+        show_default=False,
+    ),
+]
 PANELS = {TrainingConfig: "Training", BackboneConfig: "Backbone and views"}
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from newkind.cli.options import RunFolder
+from newkind.cli.options import MinConfidence, RunFolder
 
 __all__ = ["predict"]
 
@@ -18,6 +18,7 @@ def predict(
         list[Path], typer.Argument(help="Images, folders, .txt lists of images, or .npz files with features.")
     ],
     out: Annotated[Path | None, typer.Option(help="CSV file to write. Default: standard output.")] = None,
+    min_confidence: MinConfidence = 0.0,
     weights: Annotated[
         Path | None, typer.Option(help="File with the weights of the backbone, if it was moved.")
     ] = None,
@@ -45,15 +46,20 @@ def predict(
     items = read_inputs(images)
     model = load_model(opened, device=device, weights=weights)
     with progress_bar("Predicting", len(items)) as advance:
-        found = run_prediction(model, items, advance=advance)
+        found = run_prediction(model, items, min_confidence=min_confidence, advance=advance)
     log_skipped(found.skipped)
+    logger = logging.getLogger(__name__)
+    if not model.calibrated:
+        logger.info("The confidences of this run are not calibrated.")
     n_read = sum(line.status != "unreadable" for line in found.assignments)
     if n_read == 0:
         raise DataError("None of the images can be read.", code="nothing-readable")
-    text = assignments_csv(found.assignments, with_novelty=True)
+    text = assignments_csv(found.assignments)
     if out is None:
         sys.stdout.buffer.write(to_bytes(text))
         return
     write_text(out, text)
-    logging.getLogger(__name__).info(f"{count(n_read, 'image')} assigned.")
+    n_unsure = sum(line.status == "unsure" for line in found.assignments)
+    unsure = f", {n_unsure:,} of them unsure" if n_unsure else ""
+    logger.info(f"{count(n_read, 'image')} assigned{unsure}.")
     print_line(f"Results: {out}")

@@ -5,9 +5,9 @@ from newkind.evaluation.by_name import by_name, match_by_name
 from newkind.evaluation.calibration import calibration_error
 from newkind.evaluation.distribution import ClassRow, Distribution, class_table
 from newkind.evaluation.error_kinds import ErrorKinds
-from newkind.evaluation.evaluation import Evaluation, evaluate
+from newkind.evaluation.evaluation import Evaluation, SureScores, evaluate
 from newkind.evaluation.matching import Matching, match
-from newkind.evaluation.novelty import novelty_auroc
+from newkind.evaluation.novelty import NoveltyThreshold, novelty_auroc, novelty_threshold
 
 __all__ = [
     "Accuracy",
@@ -16,6 +16,8 @@ __all__ = [
     "ErrorKinds",
     "Evaluation",
     "Matching",
+    "NoveltyThreshold",
+    "SureScores",
     "accuracy",
     "ari",
     "by_name",
@@ -26,4 +28,5 @@ __all__ = [
     "match_by_name",
     "nmi",
     "novelty_auroc",
+    "novelty_threshold",
 ]

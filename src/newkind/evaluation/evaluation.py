@@ -18,7 +18,29 @@ from newkind.evaluation.error_kinds import ErrorKinds
 from newkind.evaluation.matching import Matching, match
 from newkind.evaluation.novelty import novelty_auroc
 
-__all__ = ["Evaluation", "evaluate"]
+__all__ = ["Evaluation", "SureScores", "evaluate"]
+
+
+@dataclass(frozen=True)
+class SureScores:
+    """Scores of the samples that are confident enough.
+
+    Parameters
+    ----------
+    coverage : float
+        Share of samples that are confident enough.
+    accuracy, by_name : float or None
+        Share of correct ones among them, under the matching of all samples and by name; None if there is none.
+
+    Examples
+    --------
+    >>> SureScores(coverage=0.8, accuracy=0.95, by_name=0.94).coverage
+    0.8
+    """
+
+    coverage: float
+    accuracy: float | None
+    by_name: float | None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,6 +59,8 @@ class Evaluation:
         Area under the ROC curve of the novelty; None if no novelty was given, or all samples are Old or all New.
     calibration_error : float or None
         Expected calibration error of the confidence against correctness by name; None if no confidence was given.
+    sure : SureScores or None
+        Scores of the samples that are confident enough; None if all are.
     errors : ErrorKinds
         Kinds of errors under the best matching.
     nmi, ari : float
@@ -54,6 +78,7 @@ class Evaluation:
     by_name: Accuracy | None
     novelty_auroc: float | None
     calibration_error: float | None
+    sure: SureScores | None
     errors: ErrorKinds
     nmi: float
     ari: float
@@ -78,6 +103,7 @@ class Evaluation:
             "by_name": None if self.by_name is None else _without_nan(self.by_name),
             "novelty_auroc": self.novelty_auroc,
             "calibration_error": self.calibration_error,
+            "sure": None if self.sure is None else asdict(self.sure),
             "errors": asdict(self.errors),
             "nmi": self.nmi,
             "ari": self.ari,
@@ -96,6 +122,7 @@ def evaluate(
     known_names: Sequence[str] | None = None,
     novelty: ArrayLike | None = None,
     confidence: ArrayLike | None = None,
+    is_sure: ArrayLike | None = None,
 ) -> Evaluation:
     """Compute all scores of predictions on all unlabelled samples.
 
@@ -109,8 +136,8 @@ def evaluate(
         `class_names[i]` is the name of class i. Default: the label itself.
     n_known, known_names : int and sequence of str, optional
         Known classes for the accuracy by name (see `by_name`): their number for integer labels, their names for strings.
-    novelty, confidence : array-like of float, shape (n_samples,), optional
-        Novelty of each sample, for its AUROC, and probability of its predicted category, for the calibration error.
+    novelty, confidence, is_sure : array-like of shape (n_samples,), optional
+        Novelty of each sample, probability of its predicted category, and whether that is high enough (for `sure`).
 
     Returns
     -------
@@ -126,8 +153,6 @@ def evaluate(
     >>> found = evaluate([0, 0, 1, 1], [0, 2, 2, 2], [True, True, False, False], ["owl", "wren"], n_known=1)
     >>> found.accuracy.all, found.by_name.old, found.by_name.new, found.errors.false_new
     (0.75, 0.5, 1.0, 0.25)
-    >>> [(row.name, row.cluster) for row in found.classes]
-    [('owl', 0), ('wren', 2)]
     """
     matching = match(y_true, y_pred, is_old)
     true, pred = matching.samples()
@@ -139,6 +164,7 @@ def evaluate(
         by_name=None if named is None else Accuracy.of(named),
         novelty_auroc=_novelty_auroc(is_old, novelty),
         calibration_error=_calibration_error(named, y_true, y_pred, confidence),
+        sure=_sure_scores(matching, named, y_true, y_pred, is_sure),
         errors=ErrorKinds.of(matching),
         nmi=nmi(true, pred),
         ari=ari(true, pred),
@@ -161,6 +187,20 @@ def _calibration_error(
     if named is None or confidence is None:
         return None
     return calibration_error(confidence, named.is_correct(y_true, y_pred))
+
+
+def _sure_scores(
+    matching: Matching, named: Matching | None, y_true: ArrayLike, y_pred: ArrayLike, is_sure: ArrayLike | None
+) -> SureScores | None:
+    """Scores of the sure samples (n_samples,) under the matchings of all samples; None if it is not known which are sure."""
+    if is_sure is None:
+        return None
+    sure = np.asarray(is_sure, dtype=bool)
+    shares = [
+        None if found is None or not sure.any() else float(found.is_correct(y_true, y_pred)[sure].mean())
+        for found in (matching, named)
+    ]
+    return SureScores(float(sure.mean()), *shares)
 
 
 def _without_nan(scores: Accuracy) -> dict[str, float | None]:

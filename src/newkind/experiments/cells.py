@@ -284,7 +284,7 @@ def _content(cell: Cell, run: Run, seconds: dict[str, float]) -> dict[str, Any]:
         "n_categories": len(run.read_json(run.categories_file)["categories"]),
         **{name: scores[name] for name in KEPT_SCORES},
         "seconds": {
-            "tokens": seconds["tokens"],
+            "features": seconds["features"],
             "training": sum(row["seconds"] for row in run.metrics()),
             "assigning": seconds["assigning"],
         },

@@ -5,13 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from newkind.errors import ConfigError
 from newkind.setting import check_settings
+
+if TYPE_CHECKING:
+    from newkind.methods.rehearsal import Rehearsal
 
 __all__ = ["AllImages", "Batch", "LossTerms", "Method", "MethodConfig", "gather_views"]
 
@@ -103,7 +106,7 @@ class Method(nn.Module, ABC):
 
     Subclasses hold their heads as modules and what they remember between steps as buffers, which checkpoints contain.
     The trainer calls, in this order: `start` before the first epoch;
-    `begin_epoch` and `loss_terms` in each epoch; `settle` after the last, if there was one; then `logits`.
+    `begin_epoch` and `loss_terms` in each epoch; `settle` after the last, if there was one; `calibrate`; then `logits`.
 
     Parameters
     ----------
@@ -131,6 +134,8 @@ class Method(nn.Module, ABC):
         Whether the method is an oracle that gets the truth of the images it trains on.
     teacher_decay : float or None
         Decay of the moving average of the network that computes `Batch.teacher_logits`; None for no average.
+    rehearsal : Rehearsal or None
+        What `calibrate` found; None if confidences are not calibrated.
     """
 
     trains: ClassVar[bool] = True
@@ -141,6 +146,7 @@ class Method(nn.Module, ABC):
     head_rate: float = 1.0
     needs_truth: bool = False
     teacher_decay: float | None = None
+    rehearsal: Rehearsal | None = None
     config: Any
 
     def __init__(self, dim: int, n_categories: int, config: Any) -> None:  # noqa: ARG002 - for the heads of subclasses
@@ -181,6 +187,13 @@ class Method(nn.Module, ABC):
 
     def settle(self, images: AllImages) -> None:
         """Last stage of a method that clusters all images, after a training. Default: nothing."""
+
+    def calibrate(self, images: AllImages) -> None:
+        """Calibrate the probabilities of the settled method. Default: nothing."""
+
+    def is_outlier(self, features: Tensor) -> Tensor | None:  # noqa: ARG002
+        """Whether each of the features (M, d) fits no category, shape (M,). Default: None, the method has no rule."""
+        return None
 
     def merge_categories(self, groups: list[list[int]], sizes: list[int]) -> None:
         """Make one category of each group of prototypes, in this order; prototypes in no group are dropped.

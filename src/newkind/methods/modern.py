@@ -10,7 +10,7 @@ fitted once more. How the settings were chosen is in docs/modern.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -20,11 +20,17 @@ from newkind.losses.supervised import supervised_loss
 from newkind.methods.frame import Frame, FrameConfig, find_prototypes, settle_prototypes
 from newkind.methods.heads import CosineClassifier
 from newkind.methods.method import AllImages, Batch, LossTerms, Method, gather_views
+from newkind.methods.rehearsal import rehearse
 from newkind.methods.representation import supcon_loss
 from newkind.methods.simgcd import DistillationConfig, distillation_parts
 from newkind.setting import setting
 
-__all__ = ["Modern", "ModernConfig"]
+__all__ = ["OUTLIER", "Modern", "ModernConfig"]
+
+OUTLIER = 0.3
+"""An image is an outlier if its cosine with its prototype is below this share of the median of its category. Flags about 1 % of
+ordinary photographs and most foreign ones (docs/confidence.md)."""
+CHUNK = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,16 +69,20 @@ class Modern(Method):
 
     needs_training: ClassVar[bool] = False
     config: ModernConfig
+    read_out_temperature: Tensor
+    typical_similarity: Tensor
 
     def __init__(self, dim: int, n_categories: int, config: ModernConfig) -> None:
         super().__init__(dim, n_categories, config)
         self.block_rate, self.head_rate = config.block_rate, config.head_rate
         self.frame = Frame(dim)
         self.classifier = CosineClassifier(dim, n_categories)
+        self.register_buffer("read_out_temperature", torch.tensor(config.student_temperature))
+        self.register_buffer("typical_similarity", torch.zeros(n_categories))
 
     @property
     def temperature(self) -> float:
-        return self.config.student_temperature
+        return float(self.read_out_temperature)
 
     def logits(self, features: Tensor) -> Tensor:
         return self.classifier(self.frame(features))  # type: ignore[no-any-return]
@@ -100,6 +110,43 @@ class Modern(Method):
     def settle(self, images: AllImages) -> None:
         features = images.features()
         if distributed.main_process():
-            p = (self.logits(features.to(self.frame.weight.device)) / self.temperature).softmax(dim=-1)
+            p = (self.logits(features.to(self.frame.weight.device)) / self.config.student_temperature).softmax(dim=-1)
             found = settle_prototypes(self.frame, features, images, self.config, p=p)
             self.classifier.prototypes.copy_(found.directions)
+
+    @torch.no_grad()
+    def calibrate(self, images: AllImages) -> None:
+        features, device = images.features(), self.frame.weight.device  # asked for by all processes
+        if not distributed.main_process():
+            return
+        self.typical_similarity.copy_(_typical_similarity(self, features))
+        self.rehearsal = rehearse(
+            images,
+            self.config,
+            n_categories=self.n_categories,
+            temperature=self.config.student_temperature,
+            device=device,
+        )
+        if self.rehearsal is not None:
+            self.read_out_temperature.fill_(self.rehearsal.temperature)
+
+    def is_outlier(self, features: Tensor) -> Tensor | None:
+        if not self.typical_similarity.any():
+            return None
+        near = self.logits(features).max(dim=1)
+        return near.values < OUTLIER * self.typical_similarity[near.indices]
+
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *others: Any) -> None:
+        """Models of earlier versions have no calibration and keep the raw temperature."""
+        for name in ("read_out_temperature", "typical_similarity"):
+            state_dict.setdefault(f"{prefix}{name}", getattr(self, name))
+        super()._load_from_state_dict(state_dict, prefix, *others)
+
+
+def _typical_similarity(method: Modern, features: Tensor) -> Tensor:
+    """Median cosine (K,) of the images of each category with its prototype; of all images for an empty category."""
+    rows = [method.logits(x.to(method.frame.weight.device)).max(dim=1) for x in torch.split(features, CHUNK)]
+    near, best = (torch.cat([getattr(row, name) for row in rows]) for name in ("values", "indices"))
+    usual = near.median()
+    own = [near[best == k] for k in range(method.n_categories)]
+    return torch.stack([values.median() if len(values) else usual for values in own])

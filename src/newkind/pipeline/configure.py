@@ -28,6 +28,7 @@ def configure(
     training: TrainingConfig | None = None,
     backbone: BackboneConfig | None = None,
     online: bool = False,
+    min_confidence: float = 0.0,
 ) -> DiscoverConfig:
     """Fill in what was not asked for.
 
@@ -35,10 +36,8 @@ def configure(
     ----------
     collection : Collection
         The data; its truth decides the default number of categories, its benchmark the published settings.
-    method : str, default="simgcd"
-        Name of a method.
-    recipe : {"modern", "release", "paper"}, optional
-        Recipe of `simgcd`. Default: modern, or release on a DINO v1 backbone.
+    method, recipe : str, optional
+        Name of a method; for `simgcd`, "modern" (the default, except on DINO v1), "release" or "paper".
     amount : Amount, optional
         Effort, epochs and views. They decide `epochs` of the training and `views` of the backbone.
     n_categories : int, "auto" or NCategories, optional
@@ -51,6 +50,8 @@ def configure(
         Default: as published; DINOv2 ViT-S/14 at 224 pixels.
     online : bool, default=False
         Compute new random views in every epoch instead of caching tokens.
+    min_confidence : float, default=0.0
+        Unlabelled images with a lower confidence get the status `unsure`.
 
     Returns
     -------
@@ -71,8 +72,22 @@ def configure(
         training=training or TrainingConfig(),
         backbone=backbone,
         online=online,
+        min_confidence=min_confidence,
     )
-    return with_effort(collection, asked, amount or Amount())
+    return _with_its_blocks(asked, with_effort(collection, asked, amount or Amount()))
+
+
+def _with_its_blocks(asked: DiscoverConfig, config: DiscoverConfig) -> DiscoverConfig:
+    """A complete configuration, unless more than one tuned block was asked for and nothing is trained."""
+    n_asked = asked.backbone.tuned_blocks
+    if n_asked > 1 and find_method(asked.method_name).method.trains and not config.training.epochs:
+        raise ConfigError(
+            f"`tuned_blocks` is {n_asked}, but nothing is trained.",
+            fix="Use the effort `thorough`, or leave out `tuned_blocks`.",
+            code="needs-training",
+            setting="tuned_blocks",
+        )
+    return config
 
 
 def with_effort(collection: Collection, config: DiscoverConfig, amount: Amount) -> DiscoverConfig:

@@ -107,9 +107,9 @@ def discover(
                 if distributed.main_process():
                     on_first_answer(outcome)
             stage = _open_stage(collection, config, after=stage)
-        tokens_done = time.perf_counter()
+        features_done = time.perf_counter()
         outcome = _answer(run, collection, stage, fingerprint, answer="final", on_epoch=on_epoch)
-    return replace(outcome, seconds={"tokens": tokens_done - started, **outcome.seconds})
+    return replace(outcome, seconds={"features": features_done - started, **outcome.seconds})
 
 
 def _open_stage(collection: Collection, config: DiscoverConfig, *, after: _Stage | None = None) -> _Stage:
@@ -156,7 +156,7 @@ def _answer(
 ) -> Outcome:
     """Compute one answer, write its files apart from those of the last one, and replace them all."""
     started = time.perf_counter()
-    following = _begin_answer(run, answer)
+    following = _begin_answer(run, stage.config, answer)
     trainer = _new_trainer(run, following, stage, fingerprint)
     if answer == "final":
         _cut_metrics(run, trainer)
@@ -170,15 +170,16 @@ def _answer(
     return replace(outcome, run=run, seconds=seconds)
 
 
-def _begin_answer(run: Run, answer: Answer) -> Run:
+def _begin_answer(run: Run, config: DiscoverConfig, answer: Answer) -> Run:
     """Folder of the next answer with its config.json; the estimate of a final answer is used again."""
     if not distributed.main_process():
         return Run(run.folder)
     following = run.next_answer()
-    following.write_config(
-        {name: value for name, value in run.config().items() if name not in ("format", "newkind")}
-        | {"answer": answer, "n_categories": {"asked": run.config()["n_categories"]["asked"]}}
-    )
+    content = {name: value for name, value in run.config().items() if name not in ("format", "newkind")}
+    content |= {"answer": answer, "n_categories": {"asked": content["n_categories"]["asked"]}}
+    if answer == "final":  # settings outside of the fingerprint may be others than those of the answer before
+        content["config"] = to_json(config)
+    following.write_config(content)
     if answer == run.answer == "final" and run.estimate_file.exists():
         for name in (run.estimate_plot.name, run.estimate_file.name):
             write_bytes(following.folder / name, (run.folder / name).read_bytes())

@@ -64,5 +64,8 @@ def evaluate_run(run: Run, truth_file: Path) -> RunScores:
         np.array([name in known for name in true]),
         known_names=sorted(known),
         confidence=[line.confidence for line in scored],
+        is_sure=[line.status != "unsure" for line in scored]
+        if any(line.status == "unsure" for line in lines)
+        else None,
     )
     return RunScores(found, len(lines) - len(scored))

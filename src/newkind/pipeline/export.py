@@ -17,6 +17,8 @@ from newkind.runs.assignments import Assignment
 __all__ = ["MODES", "Placement", "carry_out", "plan_sorting"]
 
 MODES = ("symlink", "copy", "move")
+UNSURE = "unsure"
+"""Status of images that are not sorted into categories, and their folder."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Placement:
 
 
 def plan_sorting(lines: list[Assignment], root: Path, folder: Path) -> list[Placement]:
-    """Plan where every file goes. A second file of the same name in a category gets a number.
+    """Plan where every file goes. A second file of the same name in a folder gets a number; unsure images share a folder.
 
     Names are compared as some file systems do: without regard to case or to how accents are composed.
 
@@ -53,15 +55,18 @@ def plan_sorting(lines: list[Assignment], root: Path, folder: Path) -> list[Plac
     -------
     list of Placement
     """
-    folders: dict[str, str] = {}
+    folders: dict[str | None, str] = {}
+    if any(line.status == UNSURE for line in lines):
+        folders[None] = UNSURE
     taken: set[str] = set()
     plan = []
     for line in lines:
-        if line.category not in folders:
+        category = None if line.status == UNSURE else line.category
+        if category not in folders:
             name = _free(_folder_name(line.category), {_same(other) for other in folders.values()})
-            folders[line.category] = name
+            folders[category] = name
         source = root / line.file
-        target = folder / folders[line.category] / source.name
+        target = folder / folders[category] / source.name
         number = 2
         while _same(str(target)) in taken:
             target = target.with_name(f"{source.stem}-{number}{source.suffix}")

@@ -22,6 +22,7 @@ from newkind.errors import DataError
 from newkind.progress import quiet
 from newkind.runs.assignments import Assignment, assignments_of
 from newkind.runs.model_io import LoadedModel
+from newkind.setting import check_min_confidence
 from newkind.training.inference import predict_readable, view_mean
 
 __all__ = ["Prediction", "model_features", "predict", "read_inputs"]
@@ -102,7 +103,13 @@ def _join(parts: list[Features]) -> Features:
     return parts[0] if len(parts) == 1 else Features(np.concatenate([part.values for part in parts]), names)
 
 
-def predict(model: LoadedModel, items: Images | Features, *, advance: Callable[[int], None] = quiet) -> Prediction:
+def predict(
+    model: LoadedModel,
+    items: Images | Features,
+    *,
+    min_confidence: float = 0.0,
+    advance: Callable[[int], None] = quiet,
+) -> Prediction:
     """Assign items to the categories of a model, each decoded once, with the views that the categories were found with.
 
     Parameters
@@ -111,6 +118,8 @@ def predict(model: LoadedModel, items: Images | Features, *, advance: Callable[[
         Model of a finished run.
     items : Images or Features
         As from `read_inputs`.
+    min_confidence : float, default=0.0
+        Items with a lower confidence get the status `unsure`; their categories stay.
     advance : callable, optional
         Called with the number of items of each finished batch.
 
@@ -118,6 +127,7 @@ def predict(model: LoadedModel, items: Images | Features, *, advance: Callable[[
     -------
     Prediction
     """
+    check_min_confidence(min_confidence)
     source, device = _open_source(model, items)
     readable, predictions = predict_readable(
         model.network,
@@ -129,7 +139,7 @@ def predict(model: LoadedModel, items: Images | Features, *, advance: Callable[[
         advance=advance,
     )
     names = [items.names[int(i)] for i in readable]
-    found = assignments_of(names, np.full(len(names), -1), model.categories, predictions)
+    found = assignments_of(names, np.full(len(names), -1), model.categories, predictions, min_confidence=min_confidence)
     assignments = [Assignment(name, "", "unreadable", 0.0, "", 0.0) for name in items.names]
     for i, assignment in zip(readable, found, strict=True):
         assignments[int(i)] = assignment

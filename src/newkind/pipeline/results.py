@@ -12,6 +12,7 @@ from newkind import distributed
 from newkind.config import DiscoverConfig
 from newkind.data import Collection
 from newkind.evaluation import Accuracy, Evaluation, evaluate
+from newkind.pipeline.confidence import confidence_card
 from newkind.pipeline.setup import Setup
 from newkind.runs.assignments import (
     Assignment,
@@ -48,7 +49,7 @@ class Outcome:
     evaluation : Evaluation or None
         All scores, if the data has a truth.
     seconds : dict of str to float
-        Time of each stage: tokens, training, assigning.
+        Time of each stage: features, training, assigning.
     """
 
     run: Run
@@ -64,7 +65,7 @@ class Outcome:
         return None if self.evaluation is None else self.evaluation.accuracy
 
     def count(self, status: str) -> int:
-        """Number of images with a status: labelled, known or new."""
+        """Number of images with a status: labelled, known, new or unsure."""
         return sum(line.status == status for line in self.assignments)
 
     @property
@@ -108,9 +109,15 @@ def write_results(
     data, predictions, known = trainer.data, found.predictions, collection.catalog.class_names
     free = data.is_unlabelled
     n_categories = trainer.network.method.n_categories
-    categories = name_categories(known, n_categories, predictions.best[free], predictions.best_probability[free])
+    categories = name_categories(
+        known,
+        n_categories,
+        predictions.best[free],
+        predictions.best_probability[free],
+        min_confidence=config.min_confidence,
+    )
     names = [collection.catalog.items.names[int(i)] for i in data.images]
-    assignments = assignments_of(names, data.labels, categories, predictions)
+    assignments = assignments_of(names, data.labels, categories, predictions, min_confidence=config.min_confidence)
     scored = scored_predictions(collection, data, predictions)
     evaluation = None
     if scored is not None and collection.truth is not None:
@@ -122,12 +129,16 @@ def write_results(
             n_known=len(known),
             novelty=scored.novelty,
             confidence=scored.confidence,
+            is_sure=scored.confidence >= config.min_confidence if config.min_confidence else None,
         )
     features = found.features.numpy()
     if distributed.main_process():
         run.update_config(n_categories=run.config()["n_categories"] | {"used": n_categories})
         run.write_json(run.categories_file, category_rows(categories, load_estimate(run)))
-        save_model(run, trainer.network, config, data=data, dim=setup.dim, backbone=setup.backbone)
+        confidence = confidence_card(trainer.network.method)
+        save_model(
+            run, trainer.network, config, data=data, dim=setup.dim, backbone=setup.backbone, confidence=confidence
+        )
         if evaluation is not None:
             run.write_json(run.scores_file, evaluation.to_dict())
         run.write_features(features)

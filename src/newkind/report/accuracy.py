@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from newkind.errors import RunError
 from newkind.evaluation import Accuracy, Matching, match
+from newkind.report.calibration import read_share
 from newkind.report.charts import Axes, Panel, Series, line_panel
 from newkind.report.contents import RunContents
-from newkind.report.headline import read_share
 from newkind.report.images import RunImages
 from newkind.report.matrix import MatrixLayout, matrix_layout
 

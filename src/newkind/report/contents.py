@@ -23,16 +23,18 @@ __all__ = [
     "LABELLED",
     "NEW",
     "STATUSES",
+    "UNSURE",
     "RunContents",
     "contents_of",
     "outcome_contents",
     "read_contents",
 ]
 
-STATUSES = ("labelled", "known", "new")
+STATUSES = ("labelled", "known", "new", "unsure")
 LABELLED = 0
 KNOWN = 1
 NEW = 2
+UNSURE = 3
 LARGEST_HALF = 65504.0
 
 
@@ -56,11 +58,13 @@ class RunContents:
         Index of the second most probable category. For a labelled image that the model assigns to another category
         than its label, that category.
     status : ndarray of uint8, shape (n,)
-        `LABELLED`, `KNOWN` or `NEW`.
+        `LABELLED`, `KNOWN`, `NEW` or `UNSURE`.
     confidence : ndarray of float32, shape (n,)
         Probability of `category`, between 0 and 1.
     second_confidence : ndarray of float32, shape (n,)
         Probability of `second`, between 0 and 1.
+    outlier : ndarray of bool, shape (n,), or None
+        Whether each image fits no category. None if the method has no rule for it.
     features : ndarray of float16, shape (n, d), or None
         Features of the images. None if the run kept none.
     config : dict
@@ -73,6 +77,8 @@ class RunContents:
         Contents of scores.json; None without true classes.
     estimate : dict or None
         Contents of estimate-k.json; None if the number of categories is that of the truth.
+    calibration : dict
+        Entry `confidence` of model.json; empty for runs of earlier versions.
     seconds : dict of str to float, default={}
         Duration of each stage of the run, if known.
     """
@@ -85,12 +91,14 @@ class RunContents:
     status: NDArray[np.uint8]
     confidence: NDArray[np.float32]
     second_confidence: NDArray[np.float32]
+    outlier: NDArray[np.bool_] | None
     features: NDArray[np.float16] | None
     config: dict[str, Any]
     environment: dict[str, Any]
     metrics: list[dict[str, Any]]
     scores: dict[str, Any] | None
     estimate: dict[str, Any] | None
+    calibration: dict[str, Any] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -117,6 +125,12 @@ class RunContents:
             used,
             key=lambda k: (self.categories[k].status != "new", -self.categories[k].n_images, self.categories[k].name),
         )
+
+    @property
+    def min_confidence(self) -> float:
+        """Confidence below which images are unsure; 0 if none are."""
+        found = self.settings.get("min_confidence")
+        return float(found) if isinstance(found, int | float) else 0.0
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -165,8 +179,6 @@ def contents_of(
         If an assignment names an unknown category or status.
     """
     category, second, status = _numbers(run, assignments, categories)
-    config = run.config()
-    metrics = [] if config.get("answer") == "first" else run.metrics()  # those of a training that has not ended
     return RunContents(
         run=run,
         files=[row.file for row in assignments],
@@ -176,14 +188,21 @@ def contents_of(
         status=status,
         confidence=_probabilities([row.confidence for row in assignments]),
         second_confidence=_probabilities([row.second_confidence for row in assignments]),
+        outlier=_flags([row.outlier for row in assignments]),
         features=_half(features) if features is not None and len(features) == len(category) else None,
-        config=config,
+        config=run.config(),
         environment=_read_if_present(run, run.environment_file) or {},
-        metrics=[row for row in metrics if isinstance(row, dict)],
+        metrics=_metrics(run),
         scores=scores,
         estimate=_read_if_present(run, run.estimate_file),
+        calibration=_calibration(run),
         seconds=dict(seconds or {}),
     )
+
+
+def _metrics(run: Run) -> list[dict[str, Any]]:
+    """Metrics per epoch; a first answer has none, those in the folder are of a training that has not ended."""
+    return [] if run.answer == "first" else [row for row in run.metrics() if isinstance(row, dict)]
 
 
 def outcome_contents(outcome: Outcome) -> RunContents:
@@ -244,6 +263,17 @@ def _probabilities(values: list[float]) -> NDArray[np.float32]:
     """Values between 0 and 1; NaN becomes 0. Shape (n,)."""
     clean: NDArray[np.float32] = np.nan_to_num(np.array(values, dtype=np.float32)).clip(0, 1)
     return clean
+
+
+def _flags(values: list[bool | None]) -> NDArray[np.bool_] | None:
+    """(n,); None if a value is missing."""
+    return None if None in values else np.array(values, dtype=bool)
+
+
+def _calibration(run: Run) -> dict[str, Any]:
+    """Entry `confidence` of model.json, if there is one."""
+    found = (_read_if_present(run, run.model_card) or {}).get("confidence")
+    return found if isinstance(found, dict) else {}
 
 
 def _half(features: NDArray[np.floating[Any]]) -> NDArray[np.float16]:

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from newkind.report.contents import KNOWN, NEW, RunContents
+from newkind.report.calibration import calibration_text, novelty_text, read_share, sure_text
+from newkind.report.contents import KNOWN, NEW, UNSURE, RunContents
 from newkind.report.images import benchmark_of
 from newkind.report.questionable import n_ambiguous
 from newkind.runs.assignments import Category
 
-__all__ = ["CERTAIN", "Headline", "headline_of", "read_share"]
+__all__ = ["CERTAIN", "Headline", "headline_of"]
 
 CERTAIN = 0.8  # An image counts as certain from this confidence on.
 
@@ -25,8 +26,8 @@ class Headline:
     ----------
     n_images, n_labelled : int
         All images, and the labelled ones among them.
-    n_in_known, n_in_new : int
-        Unlabelled images in known and in new categories.
+    n_in_known, n_in_new, n_unsure : int
+        Unlabelled images in known and in new categories, and those that are not confident enough to count for either.
     n_known : int
         Known categories.
     n_categories, n_used : int
@@ -46,12 +47,21 @@ class Headline:
         New categories that contain images, sorted by decreasing size.
     new_interval : tuple of (int, int), or None
         90 % interval of the estimated number of new categories; None without an estimate.
+    min_confidence : float, default=0.0
+        Confidence below which images are unsure.
+    n_outliers : int or None
+        Images that fit no category; None if the method has no rule for it.
+    calibration, novelty : str
+        What is known about confidences, and about a threshold of novelty; empty for runs of earlier versions.
+    sure : str
+        Coverage and accuracy of the images that are not unsure, if true classes are known.
     """
 
     n_images: int
     n_labelled: int
     n_in_known: int
     n_in_new: int
+    n_unsure: int
     n_known: int
     n_categories: int
     n_used: int
@@ -64,6 +74,11 @@ class Headline:
     protocol: str
     new_categories: tuple[Category, ...]
     new_interval: tuple[int, int] | None = None
+    min_confidence: float = 0.0
+    n_outliers: int | None = None
+    calibration: str = ""
+    novelty: str = ""
+    sure: str = ""
 
     @property
     def n_new(self) -> int:
@@ -73,7 +88,7 @@ class Headline:
     @property
     def n_unlabelled(self) -> int:
         """Unlabelled images."""
-        return self.n_in_known + self.n_in_new
+        return self.n_in_known + self.n_in_new + self.n_unsure
 
 
 def headline_of(contents: RunContents) -> Headline:
@@ -86,6 +101,7 @@ def headline_of(contents: RunContents) -> Headline:
         n_labelled=int((~contents.is_free).sum()),
         n_in_known=int((contents.status == KNOWN).sum()),
         n_in_new=int((contents.status == NEW).sum()),
+        n_unsure=int((contents.status == UNSURE).sum()),
         n_known=sum(c.status == "known" for c in contents.categories),
         n_categories=len(contents.categories),
         n_used=len(np.unique(contents.category[contents.is_free])),
@@ -98,6 +114,11 @@ def headline_of(contents: RunContents) -> Headline:
         protocol=_protocol(contents),
         new_categories=tuple(sorted(new, key=lambda c: (-c.n_images, c.name))),
         new_interval=_read_interval(contents.estimate or {}),
+        min_confidence=contents.min_confidence,
+        n_outliers=None if contents.outlier is None else int(contents.outlier.sum()),
+        calibration=calibration_text(contents.calibration),
+        novelty=novelty_text(contents.calibration),
+        sure=sure_text(scores.get("sure")),
     )
 
 
@@ -117,13 +138,6 @@ def _read_accuracy(found: Any) -> dict[str, float] | None:
         return None
     numbers = {key: read_share(found.get(key)) for key in ("all", "old", "new")}
     return {key: value for key, value in numbers.items() if value is not None} or None
-
-
-def read_share(value: object, *, least: float = 0.0) -> float | None:
-    """Return a number between `least` and 1; None for anything else that a file may contain."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if least <= value <= 1 else None
 
 
 def _protocol(contents: RunContents) -> str:

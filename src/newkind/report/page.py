@@ -16,8 +16,9 @@ from markupsafe import Markup
 from newkind import __version__
 from newkind.data import printable
 from newkind.report.contents import STATUSES, RunContents
+from newkind.runs.run import REPORT_MARK
 
-__all__ = ["MARK", "Caption", "ThumbnailPool", "anchors_of", "render"]
+__all__ = ["Caption", "ThumbnailPool", "anchors_of", "render"]
 
 TEMPLATES = Path(__file__).parent / "templates"
 SCRIPTS = (
@@ -31,7 +32,6 @@ SCRIPTS = (
     "map_hover.js",
     "map.js",
 )
-MARK = '<meta name="generator" content="Newkind '  # A file with this at its beginning is a report.
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def render(contents: RunContents, thumbnails: dict[int, str], anchors: list[str]
             anchors=anchors,
             caption=caption,
             version=__version__,
-            mark=Markup(MARK),  # noqa: S704 - a constant
+            mark=Markup(REPORT_MARK),  # noqa: S704 - a constant
             style=Markup(style),  # noqa: S704 - a file of this package
             script=Markup(script),  # noqa: S704 - files of this package
             policy=_policy(style, script),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from newkind.data import printable
-from newkind.report.contents import RunContents
+from newkind.report.contents import KNOWN, NEW, UNSURE, RunContents
 from newkind.report.map import MAX_POINTS, ImageMap, sample_lines
 from newkind.report.thumbnails import Sheets
 
@@ -55,7 +55,7 @@ def page_data(
         "indexBytes": np.dtype(index).itemsize,
         "category": _base64(contents.category[lines].astype(index)),
         "second": _base64(contents.second[lines].astype(index)),
-        "status": _base64(contents.status[lines]),
+        "status": _base64(_kinds(contents)[lines]),
         "confidence": _percentages(contents.confidence[lines]),
         "secondConfidence": _percentages(contents.second_confidence[lines]),
         "slots": _base64(np.array([sheets.slots.get(int(i), -1) for i in lines], dtype="<i4")),
@@ -70,6 +70,13 @@ def page_data(
         "side": sheets.side,
         "columns": sheets.columns,
     }
+
+
+def _kinds(contents: RunContents) -> NDArray[np.uint8]:
+    """Status (n,) of each image, where unsure images count for the kind of their category."""
+    is_new = np.array([category.status == "new" for category in contents.categories], dtype=bool)
+    kind = np.where(is_new[contents.category], NEW, KNOWN)
+    return np.where(contents.status == UNSURE, kind, contents.status).astype(np.uint8)
 
 
 def _percentages(values: NDArray[np.float32]) -> str:

@@ -1,4 +1,4 @@
-"""Images to check: ambiguous ones, possibly wrong labels, and duplicates."""
+"""Images to check: unsure and ambiguous ones, outliers, possibly wrong labels, and duplicates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from newkind.data import ArrayImages, FileImages
 from newkind.errors import BrokenImage
-from newkind.report.contents import RunContents
+from newkind.report.contents import UNSURE, RunContents
 from newkind.report.images import RunImages
 
 __all__ = [
@@ -24,6 +24,8 @@ __all__ = [
     "find_questionable",
     "mislabelled_lines",
     "n_ambiguous",
+    "outlier_lines",
+    "unsure_lines",
 ]
 
 AMBIGUOUS = 0.3  # Least probability of the second category of an ambiguous image; it cannot exceed 0.5.
@@ -57,9 +59,9 @@ class QuestionableImages:
 
     Parameters
     ----------
-    n_ambiguous, n_mislabelled, n_duplicates : int
+    n_ambiguous, n_mislabelled, n_unsure, n_outliers, n_duplicates : int
         Number of images (or groups of duplicates) that were found.
-    ambiguous, mislabelled : list of int
+    ambiguous, mislabelled, unsure, outliers : list of int
         Rows, the most questionable first; at most `MAX_IMAGES`.
     duplicates : list of Duplicates
         Groups, those with a conflict first; at most `MAX_DUPLICATES`.
@@ -69,6 +71,10 @@ class QuestionableImages:
     ambiguous: list[int]
     n_mislabelled: int
     mislabelled: list[int]
+    n_unsure: int
+    unsure: list[int]
+    n_outliers: int
+    outliers: list[int]
     n_duplicates: int
     duplicates: list[Duplicates]
 
@@ -76,12 +82,17 @@ class QuestionableImages:
 def find_questionable(contents: RunContents, images: RunImages) -> QuestionableImages:
     """Find all images to check."""
     ambiguous, mislabelled = ambiguous_lines(contents), mislabelled_lines(contents)
+    unsure, outliers = unsure_lines(contents), outlier_lines(contents)
     duplicates = find_duplicates(contents, images)
     return QuestionableImages(
         n_ambiguous=len(ambiguous),
         ambiguous=ambiguous[:MAX_IMAGES].tolist(),
         n_mislabelled=len(mislabelled),
         mislabelled=mislabelled[:MAX_IMAGES].tolist(),
+        n_unsure=len(unsure),
+        unsure=unsure[:MAX_IMAGES].tolist(),
+        n_outliers=len(outliers),
+        outliers=outliers[:MAX_IMAGES].tolist(),
         n_duplicates=len(duplicates),
         duplicates=duplicates[:MAX_DUPLICATES],
     )
@@ -110,6 +121,18 @@ def mislabelled_lines(contents: RunContents) -> NDArray[np.int64]:
     other = contents.second_confidence > np.maximum(contents.confidence, CONFIDENT)
     lines = np.flatnonzero(~contents.is_free & other & (contents.second != contents.category))
     return lines[np.lexsort((lines, contents.confidence[lines] - contents.second_confidence[lines]))]
+
+
+def unsure_lines(contents: RunContents) -> NDArray[np.int64]:
+    """Return rows of images with the status `unsure`, the least confident first."""
+    lines = np.flatnonzero(contents.status == UNSURE)
+    return lines[np.lexsort((lines, contents.confidence[lines]))]
+
+
+def outlier_lines(contents: RunContents) -> NDArray[np.int64]:
+    """Return rows of images that fit no category, the least confident first."""
+    lines = np.flatnonzero(contents.outlier) if contents.outlier is not None else np.zeros(0, dtype=np.int64)
+    return lines[np.lexsort((lines, contents.confidence[lines]))]
 
 
 def find_duplicates(contents: RunContents, images: RunImages) -> list[Duplicates]:

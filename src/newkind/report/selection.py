@@ -73,7 +73,7 @@ def important_lines(
     list of int
     """
     wanted = _in_turns(each.examples[:3] for each in details)
-    wanted += questionable.mislabelled + questionable.ambiguous
+    wanted += questionable.mislabelled + questionable.outliers + questionable.unsure + questionable.ambiguous
     wanted += [duplicates.lines[0] for duplicates in questionable.duplicates]
     wanted += [line for move in (comparison.moves if comparison else ()) for line in move.lines]
     wanted += _in_turns(each.typical + each.labelled for each in details)

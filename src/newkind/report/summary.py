@@ -54,12 +54,19 @@ def summary_table(headline: Headline) -> Table:
     table.add_row("New categories", f"{h.n_new:,}", _new_text(h))
     _add_new_categories(table, h)
     table.add_row("Mean confidence", _percent(h.confidence), _confidence_text(h))
+    if h.n_unsure or h.min_confidence:
+        table.add_row("Unsure images", f"{h.n_unsure:,}", f"confidence below {_percent(h.min_confidence)}")
+    if h.n_outliers:
+        table.add_row("Outliers", f"{h.n_outliers:,}", "fit no category; they keep the nearest one")
     if h.n_ambiguous:
         table.add_row("Ambiguous images", f"{h.n_ambiguous:,}", "")
     if h.accuracy:
         table.add_row("Accuracy, %", "", _accuracy_text(h.accuracy, "one matching over all"))
     if h.by_name:
         table.add_row("Accuracy by name, %", "", _accuracy_text(h.by_name, "under their own names"))
+    for name, text in (("Calibration", h.calibration), ("Novelty", h.novelty), ("Sure images", h.sure)):
+        if text:
+            table.add_row(name, "", text)
     return table
 
 

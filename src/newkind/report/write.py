@@ -18,12 +18,12 @@ from newkind.report.gallery import CategoryDetails, category_details, gallery_si
 from newkind.report.headline import CERTAIN, headline_of
 from newkind.report.images import RunImages, find_run_images
 from newkind.report.map import ImageMap, make_map, map_seconds
-from newkind.report.page import MARK, anchors_of, render
+from newkind.report.page import anchors_of, render
 from newkind.report.page_data import data_lines, page_data
 from newkind.report.provenance import estimate_panel, metric_panels, settings_tables, title_of
 from newkind.report.questionable import find_questionable
 from newkind.report.selection import embed_images, important_lines
-from newkind.runs.run import Run
+from newkind.runs.run import REPORT_MARK, Run
 
 __all__ = ["try_report", "write_report"]
 
@@ -115,7 +115,7 @@ def _check_target(target: Path) -> None:
     """Raise RunError unless `target` is a report or a new file in an existing folder."""
     try:
         with open(target, "rb") as file:
-            is_report = MARK.encode() in file.read(4096)
+            is_report = REPORT_MARK.encode() in file.read(4096)
     except FileNotFoundError:
         if target.parent.is_dir():
             return

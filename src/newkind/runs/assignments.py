@@ -28,7 +28,7 @@ __all__ = [
     "read_categories",
 ]
 
-COLUMNS = ("file", "category", "status", "confidence", "second", "second_confidence")
+COLUMNS = ("file", "category", "status", "confidence", "second", "second_confidence", "novelty", "outlier")
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ class Category:
         Number of unlabelled images assigned to it; 0 for a category that is not in use.
     mean_confidence : float
         Mean confidence of these images.
+    n_unsure : int, default=0
+        Number of these images that are not confident enough.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Category:
     prototype: int
     n_images: int
     mean_confidence: float
+    n_unsure: int = 0
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,9 @@ class Assignment:
         Name of the image.
     category : str
         Its category; empty for an image that cannot be read.
-    status : {"labelled", "known", "new", "unreadable"}
-        Whether the category was given as a label, is a known class, is new, or the image cannot be read.
+    status : {"labelled", "known", "new", "unsure", "unreadable"}
+        Whether the category was given as a label, is a known class, is new, is less confident than asked for, or the image
+        cannot be read.
     confidence : float
         Probability of the category.
     second : str
@@ -76,6 +80,8 @@ class Assignment:
         Its probability.
     novelty : float, optional
         Probability of all new categories together; None where it was not computed.
+    outlier : bool, optional
+        Whether the image fits no category; None where the method has no rule for it.
     """
 
     file: str
@@ -85,10 +91,16 @@ class Assignment:
     second: str
     second_confidence: float
     novelty: float | None = None
+    outlier: bool | None = None
 
 
 def name_categories(
-    known: Sequence[str], n_categories: int, best: NDArray[np.int64], confidence: NDArray[np.float32]
+    known: Sequence[str],
+    n_categories: int,
+    best: NDArray[np.int64],
+    confidence: NDArray[np.float32],
+    *,
+    min_confidence: float = 0.0,
 ) -> list[Category]:
     """Name the categories: known classes by their names, new ones new-01, new-02, ... by size.
 
@@ -102,6 +114,8 @@ def name_categories(
         Category of each unlabelled image.
     confidence : ndarray of float32, shape (n,)
         Its probability.
+    min_confidence : float, default=0.0
+        Images with a lower confidence are counted as unsure.
 
     Returns
     -------
@@ -109,6 +123,7 @@ def name_categories(
         In the order of the classifier's prototypes.
     """
     counts = np.bincount(best, minlength=n_categories)
+    unsure = np.bincount(best[confidence < min_confidence], minlength=n_categories)
     means = np.bincount(best, weights=confidence, minlength=n_categories) / np.maximum(counts, 1)
     new = sorted(range(len(known), n_categories), key=lambda k: (-counts[k], k))
     width = max(2, len(str(len(new))))
@@ -125,13 +140,19 @@ def name_categories(
             prototype=k,
             n_images=int(counts[k]),
             mean_confidence=round(float(means[k]), 4),
+            n_unsure=int(unsure[k]),
         )
         for k in range(n_categories)
     ]
 
 
 def assignments_of(
-    files: Sequence[str], labels: NDArray[np.integer], categories: Sequence[Category], predictions: Predictions
+    files: Sequence[str],
+    labels: NDArray[np.integer],
+    categories: Sequence[Category],
+    predictions: Predictions,
+    *,
+    min_confidence: float = 0.0,
 ) -> list[Assignment]:
     """One assignment per image.
 
@@ -145,6 +166,8 @@ def assignments_of(
         All categories.
     predictions : Predictions
         Of the n images.
+    min_confidence : float, default=0.0
+        Unlabelled images with a lower confidence get the status `unsure`; their categories stay.
 
     Returns
     -------
@@ -158,6 +181,8 @@ def assignments_of(
             if best != labels[i]:  # the model disagrees: its own answer becomes the second category
                 best, second, p, p2 = int(labels[i]), best, predictions.given_probability[i], p
             status = "labelled"
+        elif p < min_confidence:
+            status = "unsure"
         lines.append(
             Assignment(
                 file=file,
@@ -167,21 +192,22 @@ def assignments_of(
                 second=categories[second].name,
                 second_confidence=round(float(p2), 4),
                 novelty=round(float(predictions.novelty[i]), 4),
+                outlier=None if predictions.outlier is None else bool(predictions.outlier[i]),
             )
         )
     return lines
 
 
-def assignments_csv(lines: Sequence[Assignment], *, with_novelty: bool = False) -> str:
-    """CSV text with the columns of COLUMNS, and `novelty` after them if asked for."""
-    names = [*COLUMNS, "novelty"] if with_novelty else list(COLUMNS)
-    return "".join(
-        _csv_line(row) for row in ([names] + [[_text(getattr(line, name)) for name in names] for line in lines])
-    )
+def assignments_csv(lines: Sequence[Assignment]) -> str:
+    """CSV text with the columns of COLUMNS."""
+    rows = ([_text(getattr(line, name)) for name in COLUMNS] for line in lines)
+    return "".join(_csv_line(row) for row in [list(COLUMNS), *rows])
 
 
 def _text(value: Any) -> str:
-    return "" if value is None else value if isinstance(value, str) else f"{value:.4f}"
+    if value is None or isinstance(value, str):
+        return value or ""
+    return ("yes" if value else "no") if isinstance(value, bool) else f"{value:.4f}"
 
 
 def _csv_line(cells: list[str]) -> str:
@@ -192,7 +218,7 @@ def _csv_line(cells: list[str]) -> str:
 
 
 def read_assignments(run: Run) -> list[Assignment]:
-    """Assignments of a finished run.
+    """Assignments of a finished run. Runs of earlier versions have neither `novelty` nor `outlier`.
 
     Raises
     ------
@@ -210,6 +236,8 @@ def read_assignments(run: Run) -> list[Assignment]:
                     float(row["confidence"]),
                     row["second"],
                     float(row["second_confidence"]),
+                    float(row["novelty"]) if row.get("novelty") else None,
+                    row["outlier"] == "yes" if row.get("outlier") else None,
                 )
                 for row in csv.DictReader(file)
             ]

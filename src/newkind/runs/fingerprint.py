@@ -31,6 +31,7 @@ def deciding_settings(config: DiscoverConfig) -> dict[str, Any]:
     for name in UNDECISIVE_BACKBONE:
         del plain["backbone"][name]
     del plain["n_categories"]["from_truth"], plain["effort"]  # the effort only names views and epochs
+    del plain["min_confidence"]  # changes only what is written at the end
     return plain
 
 

@@ -46,6 +46,8 @@ class LoadedModel:
         Number of known classes.
     dim : int
         Dimension of the features.
+    calibrated : bool
+        Whether confidences are calibrated.
     views : tuple of int
         Numbers of the views per image whose features are averaged.
     """
@@ -56,6 +58,7 @@ class LoadedModel:
     categories: list[Category]
     n_known: int
     dim: int
+    calibrated: bool
     views: Views = EVALUATION
 
 
@@ -67,6 +70,7 @@ def save_model(
     data: TrainingData,
     dim: int,
     backbone: Backbone | None,
+    confidence: dict[str, Any],
 ) -> None:
     """Write tuned blocks and heads; the frozen trunk is identified by its hash.
 
@@ -84,6 +88,8 @@ def save_model(
         Dimension of the features.
     backbone : Backbone or None
         The backbone; None for ready features.
+    confidence : dict
+        Whether confidences are calibrated, and what is known about them.
     """
     tensors = {
         name: value.detach().cpu() for name, value in network.state_dict().items() if not name.startswith("teacher")
@@ -101,6 +107,7 @@ def save_model(
             "dim": dim,
             "n_known": data.n_known,
             "views": list(data.views),
+            "confidence": confidence,
         },
     )
 
@@ -152,7 +159,9 @@ def load_model(run: Run, *, device: str = "auto", weights: Path | None = None) -
         ) from None
     if backbone is not None:
         network.to(backbone.device)
-    return LoadedModel(network, backbone, config, categories, n_known, dim, views)
+    confidence = card.get("confidence")
+    calibrated = isinstance(confidence, dict) and confidence.get("calibrated") is True
+    return LoadedModel(network, backbone, config, categories, n_known, dim, calibrated, views)
 
 
 def _method(card: dict[str, Any]) -> Method:

@@ -20,13 +20,15 @@ from newkind import __version__, atomic
 from newkind.errors import RunError
 from newkind.runs.format_1 import upgrade_config
 
-__all__ = ["FORMAT", "Run"]
+__all__ = ["FORMAT", "REPORT_MARK", "Run"]
 
 FORMAT = 2
 LOCK = ".lock"
 NEXT = ".next"
 """Folder of the answer that is being written; its files replace those of the run when all are complete."""
 COMPLETE = "complete"
+REPORT_MARK = '<meta name="generator" content="Newkind '
+"""A file with this at its beginning is a report."""
 
 
 def _is_leftover(path: Path) -> bool:
@@ -183,15 +185,26 @@ class Run:
         self._finish_adopting()
 
     def _finish_adopting(self) -> None:
-        """Move the files of a complete next answer to their place."""
+        """Move the files of a complete next answer to their place. A report of another answer is removed."""
         following = self.folder / NEXT
         if not (following / COMPLETE).exists():
             return
         with atomic.write_errors(self.folder):
+            next_config = following / self.config_file.name
+            if next_config.exists() and next_config.read_bytes() != self.config_file.read_bytes():
+                self._remove_report()
             for name in sorted(self._names):
                 with suppress(FileNotFoundError):  # not part of this answer, or moved by a process that opens the run
                     (following / name).replace(self.folder / name)
             shutil.rmtree(following, ignore_errors=True)
+
+    def _remove_report(self) -> None:
+        """Remove report.html, unless it is another file of that name."""
+        with suppress(FileNotFoundError):
+            with open(self.report_file, "rb") as file:
+                is_report = REPORT_MARK.encode() in file.read(4096)
+            if is_report:
+                self.report_file.unlink()
 
     def config(self) -> dict[str, Any]:
         """Content of config.json, in the current format.

@@ -38,6 +38,8 @@ class Predictions:
         Probability of all new categories together.
     given_probability : ndarray of float32, shape (n,)
         Probability of the given label; 0 for an unlabelled image.
+    outlier : ndarray of bool, shape (n,), optional
+        Whether the image fits no category; None if the method has no rule for it.
     """
 
     best: NDArray[np.int64]
@@ -46,6 +48,7 @@ class Predictions:
     second_probability: NDArray[np.float32]
     novelty: NDArray[np.float32]
     given_probability: NDArray[np.float32]
+    outlier: NDArray[np.bool_] | None = None
 
 
 @torch.no_grad()
@@ -117,7 +120,7 @@ def predict_features(
     """
     given = torch.as_tensor(labels.astype(np.int64))
     rows = [
-        _condense(network.category_probabilities(features[i : i + 4096].to(device)), given[i : i + 4096], n_known)
+        _condense(network, features[i : i + 4096].to(device), given[i : i + 4096], n_known)
         for i in range(0, len(features), 4096)
     ]
     return _unpack(rows)
@@ -167,9 +170,8 @@ def predict_readable(
     rows: list[Tensor] = []
     for batch, found in zip(batches, source.evaluation_batches(iter(batches), views), strict=True):
         if len(found.rows):
-            features = view_mean(network.features(found.tokens.to(device)), len(views))
-            p = network.category_probabilities(features)  # (b, K)
-            rows.append(_condense(p, torch.full((len(found.rows),), -1), n_known))
+            features = view_mean(network.features(found.tokens.to(device)), len(views))  # (b, d)
+            rows.append(_condense(network, features, torch.full((len(found.rows),), -1), n_known))
             readable.append(batch[found.rows])
         advance(len(batch))
     return np.concatenate(readable), _unpack(rows)
@@ -181,13 +183,16 @@ def _own_batches(n_images: int, batch_size: int) -> list[NDArray[np.int64]]:
     return [mine[i : i + batch_size] for i in range(0, len(mine), batch_size)]
 
 
-def _condense(p: Tensor, given: Tensor, n_known: int) -> Tensor:
-    """The columns of Predictions (b, 6), in its order, from probabilities (b, K) and given labels (b,)."""
+def _condense(network: Network, features: Tensor, given: Tensor, n_known: int) -> Tensor:
+    """The columns of Predictions (b, 7), in its order, from features (b, d) and given labels (b,); -1 for no rule of outliers."""
+    p = network.category_probabilities(features)  # (b, K)
+    outlier = network.method.is_outlier(features)
     given = given.to(p.device)
     top = p.topk(min(2, p.shape[1]), dim=1)
     own = p.gather(1, given.clamp_min(0)[:, None])[:, 0] * (given >= 0)
     columns = [top.indices[:, 0], top.values[:, 0], top.indices[:, -1], top.values[:, -1], p[:, n_known:].sum(dim=1)]
-    return torch.stack([column.double() for column in [*columns, own]], dim=1).cpu()
+    columns += [own, torch.full_like(own, -1) if outlier is None else outlier]
+    return torch.stack([column.double() for column in columns], dim=1).cpu()
 
 
 def _gathered(rows: list[Tensor], device: torch.device) -> Tensor:
@@ -197,7 +202,7 @@ def _gathered(rows: list[Tensor], device: torch.device) -> Tensor:
 
 
 def _unpack(rows: list[Tensor]) -> Predictions:
-    table = torch.cat(rows) if rows else torch.zeros(0, len(Predictions.__annotations__), dtype=torch.float64)
+    table = torch.cat(rows) if rows else torch.zeros(0, 7, dtype=torch.float64)
     columns = table.numpy().T
     return Predictions(
         best=columns[0].astype(np.int64),
@@ -206,4 +211,5 @@ def _unpack(rows: list[Tensor]) -> Predictions:
         second_probability=columns[3].astype(np.float32),
         novelty=columns[4].astype(np.float32),
         given_probability=columns[5].astype(np.float32),
+        outlier=None if (columns[6] < 0).any() else columns[6] > 0,
     )

@@ -151,7 +151,7 @@ class Trainer:
             after_epoch(EpochReport(epoch + 1, losses, rate, seconds, drawn.size / seconds))
 
     def read_out(self, *, final: bool) -> ReadOut:
-        """Predict all images; a trained method settles before.
+        """Settle a trained method, calibrate it if training is over, and predict all images.
 
         Parameters
         ----------
@@ -168,7 +168,9 @@ class Trainer:
         images = self._images(network)
         if self.n_epochs:
             network.method.settle(images)
-            distributed.broadcast_parameters(network.method)
+        if final:
+            network.method.calibrate(images)
+        distributed.broadcast_parameters(network.method)
         return self._predict(network, images.features())
 
     def merge(self, found: ReadOut) -> tuple[Merging, ReadOut]:

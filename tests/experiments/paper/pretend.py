@@ -37,7 +37,7 @@ def pretend_cell(cell: Cell, plan: StudyPlan, seed: int) -> None:
         "method": cell.method,
         "seed": cell.seed,
         "n_categories": k,
-        "seconds": {"tokens": 0.0, "training": 5.0, "assigning": 1.0 + cell.seed},
+        "seconds": {"features": 0.0, "training": 5.0, "assigning": 1.0 + cell.seed},
         "key": cell.key,
         **{name: scores[name] for name in KEPT_SCORES},
     }

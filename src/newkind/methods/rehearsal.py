@@ -1,0 +1,249 @@
+"""A rehearsal: the start of `modern` on the same images with some labels hidden, to see which confidences are right.
+
+The known classes are divided into four groups at random, up to three times. In each fold one group is treated as new, and a
+quarter of the labelled images of the other classes as unlabelled; the unlabelled images take part as they are. Frame and mixture are fitted with the labels that
+are left. The hidden labels then say which images are right: of a kept class in its own category, of a held-out class in the
+category that it is matched to. One temperature is chosen, at which the mean confidence is the accuracy.
+
+How it was chosen is in docs/confidence.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from torch import Tensor
+
+from newkind.methods.frame import Frame, FrameConfig, find_prototypes
+from newkind.methods.method import AllImages
+
+__all__ = ["Fold", "Rehearsal", "fit_temperature", "rehearse"]
+
+GROUPS = 4
+"""Number of groups of classes, and 1 / share of labelled images that are hidden."""
+ROUNDS, ENOUGH = 3, 1000
+"""The groups are drawn at most three times; no further fold is made when so many labels were hidden, but there are at least two.
+With few classes, whether one of them is split decides much, so many folds are needed."""
+MOST = 5000
+"""Number of hidden images per fold that are read out."""
+LEAST_CLASSES, LEAST_IMAGES = 4, 30
+"""With fewer labelled classes or images there is no rehearsal."""
+RANGE = 10.0
+"""The temperature is changed at most by this factor."""
+STEPS = 40
+"""Number of bisections."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Images with hidden labels in one fold.
+
+    Parameters
+    ----------
+    logits : ndarray of float32, shape (n, K)
+        Cosines with the prototypes, kept classes first.
+    is_right : ndarray of bool, shape (n,)
+        Whether the nearest prototype is the right one, by name.
+    is_new : ndarray of bool, shape (n,)
+        Whether the class was held out.
+    n_kept : int
+        Number of kept classes.
+    """
+
+    logits: NDArray[np.float32]
+    is_right: NDArray[np.bool_]
+    is_new: NDArray[np.bool_]
+    n_kept: int
+
+    def confidence(self, temperature: float) -> NDArray[np.float64]:
+        """Probability (n,) of the nearest prototype."""
+        highest: NDArray[np.float64] = self._probabilities(temperature).max(axis=1)
+        return highest
+
+    def novelty(self, temperature: float) -> NDArray[np.float64]:
+        """Probability (n,) of all new categories together."""
+        together: NDArray[np.float64] = self._probabilities(temperature)[:, self.n_kept :].sum(axis=1)
+        return together
+
+    def _probabilities(self, temperature: float) -> NDArray[np.float64]:
+        """(n, K)"""
+        below = (self.logits - self.logits.max(axis=1, keepdims=True)).astype(np.float64)
+        e: NDArray[np.float64] = np.exp(below / temperature)
+        e /= e.sum(axis=1, keepdims=True)
+        return e
+
+
+@dataclass(frozen=True, eq=False)
+class Rehearsal:
+    """What the folds of a rehearsal showed.
+
+    Parameters
+    ----------
+    folds : tuple of Fold
+        At least two.
+    raw_temperature : float
+        Temperature before calibration.
+    temperature : float
+        Temperature at which the mean confidence of all folds is their accuracy.
+    """
+
+    folds: tuple[Fold, ...]
+    raw_temperature: float
+    temperature: float
+
+    @property
+    def is_right(self) -> NDArray[np.bool_]:
+        """(n,), of all folds."""
+        return np.concatenate([fold.is_right for fold in self.folds])
+
+    @property
+    def is_new(self) -> NDArray[np.bool_]:
+        """(n,), of all folds."""
+        return np.concatenate([fold.is_new for fold in self.folds])
+
+    def confidence(self, temperature: float) -> NDArray[np.float64]:
+        """Confidence (n,) of all folds at one temperature."""
+        return np.concatenate([fold.confidence(temperature) for fold in self.folds])
+
+    def held_out_confidence(self) -> NDArray[np.float64]:
+        """Confidence (n,), in each fold at the temperature that the other folds give."""
+        found = []
+        for i, fold in enumerate(self.folds):
+            others = self.folds[:i] + self.folds[i + 1 :]
+            found.append(fold.confidence(fit_temperature(others, self.raw_temperature)))
+        return np.concatenate(found)
+
+    def novelty(self) -> NDArray[np.float64]:
+        """Novelty (n,) of all folds at the calibrated temperature."""
+        return np.concatenate([fold.novelty(self.temperature) for fold in self.folds])
+
+
+def fit_temperature(folds: tuple[Fold, ...], raw_temperature: float) -> float:
+    """Temperature at which the mean confidence is the accuracy.
+
+    The mean confidence falls with the temperature, so there is one, which is found by bisection.
+
+    Parameters
+    ----------
+    folds : tuple of Fold
+        Folds of a rehearsal.
+    raw_temperature : float
+        Temperature before calibration; the result is between a tenth of it and ten times as much.
+
+    Returns
+    -------
+    float
+    """
+    accuracy = float(np.concatenate([fold.is_right for fold in folds]).mean())
+    low, high = np.log(raw_temperature / RANGE), np.log(raw_temperature * RANGE)
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        confident = float(np.concatenate([fold.confidence(float(np.exp(middle))) for fold in folds]).mean())
+        low, high = (middle, high) if confident > accuracy else (low, middle)
+    return float(np.exp((low + high) / 2))
+
+
+@torch.no_grad()
+def rehearse(
+    images: AllImages, config: FrameConfig, *, n_categories: int, temperature: float, device: torch.device
+) -> Rehearsal | None:
+    """Rehearse the start of `modern` with hidden labels.
+
+    Parameters
+    ----------
+    images : AllImages
+        All images; every process has asked for their features before.
+    config : FrameConfig
+        Settings of frame and mixture.
+    n_categories : int
+        Number of categories K of the method.
+    temperature : float
+        Temperature before calibration.
+    device : torch.device
+        Device to compute on.
+
+    Returns
+    -------
+    Rehearsal or None
+        None with too few labelled classes or images.
+    """
+    features = images.features()
+    labels = images.labels.cpu().numpy()
+    one_start = replace(
+        config, mixture_restarts=1
+    )  # five take five times as long and calibrate no better than by 0.003
+    found: list[Fold] = []
+    for part in _parts(features, labels, images.seed):
+        frame = Frame(features.shape[1]).to(device)
+        directions = find_prototypes(frame, features, part, one_start, n_categories).directions
+        logits = (frame(features[torch.from_numpy(part.hidden)].to(device)) @ directions.T).cpu().numpy()
+        truth = part.truth[part.hidden]
+        is_right = _is_right(truth, logits.argmax(axis=1), part.n_known, n_categories)
+        found.append(Fold(logits, is_right, truth >= part.n_known, part.n_known))
+        if len(found) > 1 and sum(len(fold.is_right) for fold in found) >= ENOUGH:
+            break
+    folds = tuple(found)
+    if not folds:
+        return None
+    return Rehearsal(folds, temperature, fit_temperature(folds, temperature))
+
+
+@dataclass(eq=False)
+class _Part:
+    """All images with the labels that a fold leaves; implements `AllImages`."""
+
+    values: Tensor
+    """(n, d): features, averaged over views."""
+    labels: Tensor
+    """(n,): places of kept classes, -1 for unlabelled and hidden."""
+    n_known: int
+    """Number of kept classes."""
+    seed: int
+    truth: NDArray[np.int64]
+    """(n,): kept classes first, then held-out ones; -1 for unlabelled images."""
+    hidden: NDArray[np.int64]
+    """Images whose labels are hidden; at most MOST."""
+
+    def features(self) -> Tensor:
+        return self.values
+
+
+def _parts(features: Tensor, labels: NDArray[np.int64], seed: int) -> Iterator[_Part]:
+    """All images, with features (n, d) and labels (n,), as each fold sees them; no fold with too few classes or images."""
+    classes = np.unique(labels[labels >= 0])
+    if len(classes) < LEAST_CLASSES or (labels >= 0).sum() < LEAST_IMAGES:
+        return
+    for number in range(ROUNDS * GROUPS):
+        drawn, fold = divmod(number, GROUPS)
+        group = np.random.default_rng((seed, 0x7E5, drawn)).permutation(np.arange(len(classes)) % GROUPS)
+        rng = np.random.default_rng((seed, 0x7E6, number))
+        ordered = np.concatenate([classes[group != fold], classes[group == fold]])
+        n_kept = int((group != fold).sum())
+        place = np.full(int(classes.max()) + 1, -1)
+        place[ordered] = np.arange(len(ordered))
+        truth = np.where(labels >= 0, place[np.maximum(labels, 0)], -1)
+        left = np.full(len(labels), -1)
+        for kept in range(n_kept):
+            own = rng.permutation(np.flatnonzero(truth == kept))
+            left[own[: max(len(own) - max(len(own) // GROUPS, 1), 1)]] = kept
+        hidden = np.flatnonzero((truth >= 0) & (left < 0))
+        if len(hidden) > MOST:
+            hidden = np.sort(rng.choice(hidden, MOST, replace=False))
+        yield _Part(features, torch.from_numpy(left), n_kept, seed, truth, hidden)
+
+
+def _is_right(truth: NDArray[np.int64], best: NDArray[np.int64], n_kept: int, n_categories: int) -> NDArray[np.bool_]:
+    """Whether each image (n,) is right by name: kept classes in their own category, others in the matched new one."""
+    counts = np.zeros((int(truth.max()) + 1, n_categories), dtype=np.int64)
+    np.add.at(counts, (truth, best), 1)
+    own = np.arange(len(counts))
+    own[n_kept:] = -1
+    rows, columns = linear_sum_assignment(-counts[n_kept:, n_kept:])
+    own[n_kept + rows] = n_kept + columns
+    is_right: NDArray[np.bool_] = own[truth] == best
+    return is_right
