@@ -9,6 +9,7 @@ from newkind.clustering.class_sized_clusters import (
     HeldOutClasses,
     class_rates,
     hold_out_classes,
+    mean_inverse_sizes,
     micro_clusters,
     whiten,
 )
@@ -78,10 +79,38 @@ def test_held_out_classes_have_no_part_in_the_whitening() -> None:
                 recall, precision = looped_rates(cut, labels, sizes, c)
                 assert found.recall[c, j] == pytest.approx(recall)
                 assert found.precision[c, j] == pytest.approx(precision)
+                own = [1 / (cut == cut[i]).sum() for i in range(50) if labels[i] == c]
+                assert found.own_inverse[c, j] == pytest.approx(np.mean(own))
+
+
+def test_inverse_sizes_of_all_classes_add_up_to_the_number_of_clusters() -> None:
+    rng = np.random.default_rng(4)
+    cluster_of, truth = rng.permutation(np.arange(60) % 7), rng.permutation(np.arange(60) % 4)
+    counted = mean_inverse_sizes(cluster_of, truth, 4) * np.bincount(truth)
+    assert counted.sum() == pytest.approx(7)
+    assert mean_inverse_sizes(cluster_of, np.where(truth == 3, -1, truth), 5)[3:].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 3])
+def test_new_classes_are_counted_in_units_of_held_out_ones(pieces: int) -> None:
+    """4 known and 6 new classes of different sizes, each in the same number of clusters."""
+    levels = np.array([12, 11, 10, 9, 8]) * pieces
+    sizes = np.array([10.0, 20.0, 40.0, 80.0])
+    inverse = np.tile(pieces / sizes[:, None], (1, 5))
+    recall = np.tile(np.array([0.3, 0.4, 0.5, 0.6, 0.7]), (4, 1))
+    held = HeldOutClasses(levels, recall, recall[:, ::-1], inverse, inverse)
+    expected = np.mean(np.log((levels - 4 * pieces) / pieces))
+    assert held.log_n_new(sizes) == pytest.approx(expected)
+    assert np.exp(held.log_n_new(sizes)) == pytest.approx(6, rel=0.05)
+    assert held.log_n_new(100 * sizes) == pytest.approx(np.log(0.5))  # nothing is left for new classes
 
 
 def made(recall: np.ndarray, precision: np.ndarray) -> HeldOutClasses:
-    return HeldOutClasses(2 ** np.arange(len(recall), 0, -1), recall[None], precision[None])
+    return classes_at(2 ** np.arange(len(recall), 0, -1), recall[None], precision[None])
+
+
+def classes_at(levels: np.ndarray, recall: np.ndarray, precision: np.ndarray) -> HeldOutClasses:
+    return HeldOutClasses(levels, recall, precision, np.zeros_like(recall), np.zeros_like(recall))
 
 
 def test_the_balanced_level_is_where_the_curves_cross() -> None:
@@ -109,7 +138,7 @@ def test_without_a_crossing_it_is_an_end() -> None:
     high, low = np.full(4, 0.9), np.full(4, 0.1)
     assert np.exp(made(high, low).balanced_level().log_k) == pytest.approx(16)  # precision too small everywhere
     assert np.exp(made(low, high).balanced_level().log_k) == pytest.approx(2)
-    single = HeldOutClasses(np.array([1]), np.ones((2, 1)), np.full((2, 1), 0.5))
+    single = classes_at(np.array([1]), np.ones((2, 1)), np.full((2, 1), 0.5))
     assert single.balanced_level().quality == 0  # one cluster says nothing
 
 
@@ -117,7 +146,7 @@ def test_classes_count_as_often_as_asked() -> None:
     rng = np.random.default_rng(3)
     recall, precision = rng.uniform(0.2, 1, (2, 4, 6))
     recall[2] = precision[2] = np.nan
-    classes = HeldOutClasses(np.array([64, 32, 16, 8, 4, 2]), recall, precision)
+    classes = classes_at(np.array([64, 32, 16, 8, 4, 2]), recall, precision)
     means = classes.mean_rates(np.array([2, 0, 5, 1]))
     np.testing.assert_allclose(means.recall, (2 * recall[0] + recall[3]) / 3)
     np.testing.assert_allclose(means.precision, (2 * precision[0] + precision[3]) / 3)
@@ -128,9 +157,9 @@ def test_classes_count_as_often_as_asked() -> None:
 
 def test_f1_is_zero_at_chance_and_one_if_perfect() -> None:
     levels = np.array([16, 8, 4, 2])
-    chance = HeldOutClasses(levels, (1 / levels)[None], (1 / levels)[None])
+    chance = classes_at(levels, (1 / levels)[None], (1 / levels)[None])
     np.testing.assert_allclose(chance.f1(), 0, atol=1e-12)
-    np.testing.assert_allclose(HeldOutClasses(levels, np.ones((1, 4)), np.ones((1, 4))).f1(), 1)
+    np.testing.assert_allclose(classes_at(levels, np.ones((1, 4)), np.ones((1, 4))).f1(), 1)
 
 
 def test_micro_clusters_keep_means_and_sizes() -> None:

@@ -41,7 +41,7 @@ def test_generous_is_the_upper_bound_or_a_quarter_more() -> None:
 
 
 def test_json_keeps_everything() -> None:
-    found = replace(estimate(3, 2, 4, n_known=2), curve=((2, 0.1), (3, 0.5)), by_clusters=3.2, by_sizes=2.9)
+    found = replace(estimate(3, 2, 4, n_known=2), curve=((2, 0.1), (3, 0.5)), known_share=0.4)
     again = json.loads(json.dumps(found.to_json()))
     assert Estimate(**again | {"curve": tuple(map(tuple, again["curve"]))}) == found
 

@@ -1,4 +1,4 @@
-"""The number of categories by clusters and sizes, on mixtures with a known number."""
+"""The number of categories in units of held-out classes, on mixtures with a known number."""
 
 import numpy as np
 import pytest
@@ -23,9 +23,7 @@ def test_mixtures_with_a_known_number(n_classes: int, n_known: int) -> None:
     levels = [k for k, _ in found.curve]
     assert levels == sorted(set(levels))
     assert all(0 <= f1 <= 1 for _, f1 in found.curve)
-    assert (
-        min(found.by_clusters, found.by_sizes) - 1 <= found.n_categories <= max(found.by_clusters, found.by_sizes) + 1
-    )
+    assert found.known_share == pytest.approx(n_known / n_classes, rel=0.2)
 
 
 def test_unequal_sizes() -> None:
@@ -41,7 +39,7 @@ def test_unequal_sizes() -> None:
 def test_everything_labelled_is_about_the_known_classes() -> None:
     x, _ = mixture(8, 8, spread=0.3)
     found = estimate_n_categories(x, np.repeat(np.arange(8), 24), n_known=8)
-    assert found.by_sizes == 8
+    assert found.known_share == 1
     assert 8 <= found.n_categories <= 9
     assert found.high > 8
 
@@ -81,7 +79,7 @@ def test_known_classes_without_a_label_are_counted() -> None:
     assert found.n_known == 8
     for name in ("n_categories", "low", "high"):
         assert getattr(found, name) == getattr(without, name) + 2
-    assert found.by_sizes == pytest.approx(without.by_sizes + 2)
+    assert found.known_share == without.known_share
 
 
 def test_the_same_seed_gives_the_same() -> None:
@@ -95,7 +93,7 @@ def test_the_order_of_samples_hardly_matters() -> None:
     ordered = estimate_n_categories(x, labels, n_known=7)
     shuffled = estimate_n_categories(x[torch.from_numpy(order)], labels[order], n_known=7)
     assert abs(ordered.n_categories - shuffled.n_categories) <= 2
-    assert ordered.by_sizes == pytest.approx(shuffled.by_sizes, rel=0.1)
+    assert ordered.known_share == pytest.approx(shuffled.known_share, rel=0.1)
 
 
 @pytest.mark.parametrize("most", [9, 6, 3])
@@ -158,25 +156,25 @@ def test_classes_of_one_labelled_sample() -> None:
     assert found.low <= 12 <= found.high
 
 
-@pytest.mark.parametrize(("n_classes", "n_known"), [(12, 6), (20, 5), (24, 20)])
-def test_the_share_of_known_classes(n_classes: int, n_known: int) -> None:
-    x, labels = mixture(n_classes, n_known, spread=0.35)
-    found = module._known_share(x, labels, n_known, 0)
-    assert found.share == pytest.approx(n_known / n_classes, rel=0.15)
-    assert found.sizes.sum() == pytest.approx(found.share * len(x))
+def test_the_interval_is_log_normal_in_the_number_of_new_classes() -> None:
+    new = module._NewClasses(np.log(20), 0.25, 0.5)
+    found = module._bounded(new, 10, 1000, 0.8, ())
+    assert (found.low, found.n_categories, found.high) == (
+        10 + round(20 * np.exp(-1.645 * 0.25)),
+        30,
+        10 + round(20 * np.exp(1.645 * 0.25)),
+    )
+    assert module._bounded(new, 10, 25, 0.8, ()).high == 25
+    nothing = module._bounded(module._NewClasses(np.log(0.5), 0.1, 0.99), 10, 1000, 0.9, ())
+    assert (nothing.low, nothing.n_categories) == (10, 10)
+    assert nothing.high > 10  # never sure that nothing is new
 
 
-def test_the_average_is_weighted_by_inverse_variances() -> None:
-    known = module._KnownShare(sizes=np.full(10, 30.0), share=0.4, spread=0.5, gap=0.3)
-    assert known.log_n_categories() == pytest.approx(np.log(25))
-    found = module._average(np.log(30), 0.02, 0.7, known)
-    luck = (np.exp(0.25) - 1) * (1 / 10 + 1 / 20) * 0.6**2
-    by_clusters, by_sizes = 0.02 + 0.12**2, luck + (0.1 / 0.3 * 0.6) ** 2 + 0.15**2
-    mean = (np.log(30) / by_clusters + np.log(25) / by_sizes) / (1 / by_clusters + 1 / by_sizes)
-    variance = 1 / (1 / by_clusters + 1 / by_sizes) + 0.5 * luck + (0.6 * 0.3**2) ** 2
-    assert found.mean == pytest.approx(mean)
-    assert found.deviation == pytest.approx(np.sqrt(variance))
-    assert found.at(1.645) == round(np.exp(mean + 1.645 * np.sqrt(variance)))
+def test_the_interval_is_wider_for_weaker_features() -> None:
+    strong, weak = (mixture(12, 6, spread=spread) for spread in (0.3, 0.9))
+    found = [estimate_n_categories(x, labels, n_known=6) for x, labels in (strong, weak)]
+    assert found[0].quality > found[1].quality
+    assert found[0].high / found[0].low < found[1].high / found[1].low
 
 
 @pytest.mark.parametrize("estimate", [estimate_n_categories, estimate_by_search])

@@ -21,8 +21,7 @@ FOUND = Estimate(
     way="clusters",
     quality=0.68,
     curve=((5, 0.4), (16, 0.7), (90, 0.2)),
-    by_clusters=17.2,
-    by_sizes=14.9,
+    known_share=0.44,
 )
 
 
@@ -40,7 +39,7 @@ def test_a_file_of_an_earlier_version_can_be_read(tmp_path: Path) -> None:
     )
     found = load_estimate(Run(tmp_path))
     assert found is not None
-    assert (found.n_categories, found.way, found.by_clusters, found.by_sizes) == (16, "pairs", 0.0, 0.0)
+    assert (found.n_categories, found.way, found.known_share) == (16, "pairs", 0.0)
     assert "16" in found.sentence()
 
 

@@ -8,8 +8,12 @@ rates, for a sample of the class that is drawn at random:
 - *precision*: the share of the other samples in its cluster that belong to its class. The class's samples in the cluster are its recall
   times its expected size, labelled and unlabelled. All samples in the cluster count, so samples of new classes count as what they are.
 
-Each class counts once, whatever its size. Recall falls with K and precision rises. Where they are equal, clusters are as large as
-classes: as many samples are wrongly apart as are wrongly together.
+Each class counts once, whatever its size. Recall falls with K and precision rises. Where they are equal, clusters are about as large
+as classes: as many samples are wrongly apart as are wrongly together.
+
+There, a held-out class makes up some number of clusters: the sum over its samples of 1 / (size of the cluster). The clusters that known
+classes do not make up, divided by the clusters per held-out class, are the number of new classes. So classes of any size count as one,
+and it does not matter whether clusters are a little too small or too large.
 """
 
 from __future__ import annotations
@@ -33,6 +37,7 @@ __all__ = [
     "MicroClusters",
     "class_rates",
     "hold_out_classes",
+    "mean_inverse_sizes",
     "micro_clusters",
     "whiten",
 ]
@@ -42,6 +47,8 @@ Ints = NDArray[np.int64]
 
 SMOOTHING = (0.1, 0.2, 0.4, 0.2, 0.1)
 """Weights of neighbouring levels in a smoothed curve."""
+NEARBY = 8
+"""Levels on each side of the balanced one over which the number of new classes is averaged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +86,34 @@ class ClassRates:
     precision: Floats
 
 
+def mean_inverse_sizes(cluster_of: Ints, labels: Ints, n_classes: int) -> Floats:
+    """Mean over the labelled samples of each class of 1 / (size of its cluster).
+
+    Parameters
+    ----------
+    cluster_of : ndarray of int64, shape (n,)
+        The cluster of each sample.
+    labels : ndarray of int64, shape (n,)
+        Class of each sample, 0 to `n_classes` - 1, or -1 for unlabelled.
+    n_classes : int
+        Number of classes L.
+
+    Returns
+    -------
+    ndarray of shape (L,)
+        Times the size of a class, the number of clusters that it makes up; 0 for a class without labelled samples.
+
+    Examples
+    --------
+    >>> mean_inverse_sizes(np.array([0, 0, 1, 1, 1]), np.array([0, 0, -1, 0, 1]), 2).round(3).tolist()
+    [0.444, 0.333]
+    """
+    given = labels >= 0
+    inverse = 1 / np.bincount(cluster_of)[cluster_of[given]]
+    counts = np.bincount(labels[given], minlength=n_classes)
+    return np.bincount(labels[given], inverse, minlength=n_classes) / np.maximum(counts, 1)
+
+
 @dataclass(frozen=True)
 class BalancedLevel:
     """The number of clusters at which recall and precision are equal.
@@ -107,11 +142,17 @@ class HeldOutClasses:
         Recall of each class at each level.
     precision : ndarray of shape (L, J)
         Precision of each class at each level.
+    own_inverse : ndarray of shape (L, J)
+        Mean inverse cluster size of each class at each level while it is held out.
+    mean_inverse : ndarray of shape (L, J)
+        The same, averaged over all folds.
     """
 
     levels: Ints
     recall: Floats
     precision: Floats
+    own_inverse: Floats
+    mean_inverse: Floats
 
     def mean_rates(self, times: NDArray[np.integer] | None = None) -> ClassRates:
         """Average recall and precision over the classes.
@@ -173,6 +214,27 @@ class HeldOutClasses:
         part = excess[at] / (excess[at] - excess[at + 1])
         crossing = float((1 - part) * log_k[at] + part * log_k[at + 1])
         return BalancedLevel(crossing, _above_chance(f1[at], np.exp(crossing)))
+
+    def log_n_new(self, sizes: Floats, times: NDArray[np.integer] | None = None) -> float:
+        """Logarithm of the number of new classes, averaged over the levels near the balanced one.
+
+        Parameters
+        ----------
+        sizes : ndarray of shape (L,)
+            Expected number of samples of each class, labelled and unlabelled.
+        times : ndarray of int, shape (L,), optional
+            How often each class counts. Default: once.
+
+        Returns
+        -------
+        float
+            At least log 0.5.
+        """
+        at = int(np.abs(np.log(self.levels) - self.balanced_level(times).log_k).argmin())
+        near = slice(max(at - NEARBY, 0), at + NEARBY + 1)
+        per_class = np.average(sizes[:, None] * self.own_inverse[:, near], axis=0, weights=times)  # (near,)
+        rest = self.levels[near] - sizes @ self.mean_inverse[:, near]
+        return float(np.log(np.maximum(rest / np.maximum(per_class, 1e-9), 0.5)).mean())
 
 
 def class_rates(cluster_of: Ints, labels: Ints, sizes: Floats) -> ClassRates:
@@ -240,17 +302,22 @@ def hold_out_classes(
     HeldOutClasses
     """
     recall, precision = (np.full((len(sizes), len(levels)), np.nan) for _ in range(2))
-    known = labels >= 0
-    for fold in np.unique(fold_of):
+    own, mean = (np.zeros((len(sizes), len(levels))) for _ in range(2))
+    known, folds = labels >= 0, np.unique(fold_of)
+    for fold in folds:
         held = np.flatnonzero(fold_of == fold)
         is_held = known & (fold_of[labels] == fold)
         held_labels = np.where(is_held, np.searchsorted(held, labels), -1)
         used = known & ~is_held
         points = whiten(micro.centers, x.mean(dim=0), x[torch.from_numpy(used)], labels[used], shrinkage=shrinkage)
         for j, cut in enumerate(ward_tree(points.numpy(), micro.sizes).cut(levels)):
-            rates = class_rates(cut[micro.cluster_of], held_labels, sizes[held])
+            cluster_of = cut[micro.cluster_of]
+            rates = class_rates(cluster_of, held_labels, sizes[held])
             recall[held, j], precision[held, j] = rates.recall, rates.precision
-    return HeldOutClasses(levels, recall, precision)
+            inverse = mean_inverse_sizes(cluster_of, labels, len(sizes))
+            own[held, j] = inverse[held]
+            mean[:, j] += inverse / len(folds)
+    return HeldOutClasses(levels, recall, precision, own, mean)
 
 
 def micro_clusters(x: Tensor, z: Tensor, most: int, *, seed: int) -> MicroClusters:

@@ -27,7 +27,7 @@ class Estimate:
     n_known : int
         Number of known classes, which are part of `n_categories`.
     way : {"clusters", "search", "guess", "pairs"}
-        How it was found: by clusters as large as classes and the sizes of known classes ("clusters"), by the published search
+        How it was found: by clusters in units of held-out known classes ("clusters"), by the published search
         ("search"), or not at all, because there are too few labelled classes or the features do not separate them ("guess"). Files of
         earlier versions also contain "pairs", pairs of samples of held-out classes.
     quality : float
@@ -35,10 +35,8 @@ class Estimate:
         samples ("search"); 0 if there are too few labelled classes.
     curve : tuple of (int, float), default=()
         Numbers of categories in ascending order, each with its score. It is empty if there are too few labelled classes.
-    by_clusters : float, default=0.0
-        Estimate by clusters alone; 0 if there is none.
-    by_sizes : float, default=0.0
-        Estimate by the sizes of known classes alone; 0 if there is none.
+    known_share : float, default=0.0
+        Share of all samples, labelled and unlabelled, that belong to known classes; 0 if it was not estimated.
 
     Examples
     --------
@@ -53,8 +51,7 @@ class Estimate:
     way: str
     quality: float
     curve: tuple[tuple[int, float], ...] = ()
-    by_clusters: float = 0.0
-    by_sizes: float = 0.0
+    known_share: float = 0.0
 
     def sentence(self) -> str:
         """Describe the estimate, how it was found, and how reliable it is.

@@ -123,9 +123,7 @@ def estimate_known_sizes(
     y = labels[given]
     counts = np.bincount(y, minlength=n_known).astype(np.float64)
     seen = _hold_out(features, given, free, y, n_known, shrinkage, seed)
-    middle = float(np.median(seen.own))
-    medians = np.array([np.median(seen.own[y == c]) if counts[c] else middle for c in range(n_known)])
-    threshold = (counts * medians + FEW * middle) / (counts + FEW)
+    threshold = _typical_cosines(seen.own, y, counts)
     is_hit = seen.is_right & (seen.own >= threshold[y])
     hit_rate = float(is_hit.mean())
     alarms = float(np.average(seen.other >= threshold[seen.other_class], weights=1 / counts[y]))
@@ -135,14 +133,12 @@ def estimate_known_sizes(
     typical = [np.bincount(who[near >= threshold[who]], minlength=n_known) for near, who in seen.unlabelled]
     found = np.mean(typical, axis=0) if typical else counts
     gap = max(hit_rate - alarms, 0.05)
-    counted = float(np.clip((found.sum() / len(free) - alarms) / gap, 0.02, 0.98))
-    share = counted
+    share = float(np.clip((found.sum() / len(free) - alarms) / gap, 0.02, 0.98))
     if n_categories is not None:
-        share = _combined_share(counted, gap, spread, n_known, n_categories, len(labels), len(free))
+        share = _combined_share(share, gap, spread, n_known, n_categories, len(labels), len(free))
     rates = (np.bincount(y, is_hit, minlength=n_known) + FEW * hit_rate) / (counts + FEW)
-    expected = found / np.maximum(rates, 0.05) + 0.5
-    relative = (counts / counts.sum()) ** (1 - COUNTED) * (expected / expected.sum()) ** COUNTED
-    return KnownSizes(counts, share * len(free) * relative / relative.sum(), spread, hit_rate, alarms)
+    unlabelled = share * len(free) * _relative_sizes(counts, found / np.maximum(rates, 0.05) + 0.5)
+    return KnownSizes(counts, unlabelled, spread, hit_rate, alarms)
 
 
 def size_spread(counts: NDArray[np.floating]) -> float:
@@ -174,6 +170,21 @@ def class_means(z: Tensor, labels: Ints, n_known: int) -> Tensor:
     """Mean directions (n_known, d), of unit length, of z (n, d) with labels (n,)."""
     sums = z.new_zeros(n_known, z.shape[1]).index_add_(0, torch.from_numpy(labels).to(z.device), z)
     return F.normalize(sums, dim=1)
+
+
+def _typical_cosines(own: Floats, y: Ints, counts: Floats) -> Floats:
+    """Median (n_known,) of the cosines (n,) of each class with its mean, shrunk to that of all classes."""
+    middle = float(np.median(own))
+    medians = np.array([np.median(own[y == c]) if counts[c] else middle for c in range(len(counts))])
+    typical: Floats = (counts * medians + FEW * middle) / (counts + FEW)
+    return typical
+
+
+def _relative_sizes(counts: Floats, expected: Floats) -> Floats:
+    """Sizes (n_known,) that add up to 1, from labelled counts and expected unlabelled ones."""
+    relative = (counts / counts.sum()) ** (1 - COUNTED) * (expected / expected.sum()) ** COUNTED
+    sizes: Floats = relative / relative.sum()
+    return sizes
 
 
 def _combined_share(

@@ -1,14 +1,14 @@
-"""Estimate the number of categories in two ways, and average them by how far each can be trusted.
+"""Estimate the number of categories: known classes, and new ones that are counted in units of held-out known classes.
 
-*By clusters*: the K at which the clusters of Ward's tree are as large as held-out known classes (see
-`newkind.clustering.class_sized_clusters`). It tends to be too large (mean error of log K +0.09 on 72 splits).
+1. Ward's tree gives clusters for every number of clusters. Known classes that are held out make up some clusters each, and all known
+   classes together make up a part of all clusters. The rest, in units of a held-out class, is the number of new classes (see
+   `newkind.clustering.class_sized_clusters`).
+2. For the part of the known classes one has to know how many unlabelled samples are theirs. This share is counted with mixtures of
+   somewhat more categories than the estimate (see `newkind.clustering.known_share`), and the estimate is made again.
 
-*By sizes*: known classes have an estimated share of all samples (see `newkind.clustering.known_sizes`). If new classes are as large on
-average, K = n_known / share. It tends to be too small (-0.04 on the same splits).
-
-The average is taken of log K, weighted by the inverse variances. The variance by clusters comes from resampling the known classes, that
-by sizes from the spread of class sizes and from the error of the share. The features are too weak if held-out classes are hardly found
-(F1 below `UNUSABLE_QUALITY`); then the answer is a prior with a wide interval.
+The number of new classes has a log-normal interval: from resampling the known classes, from the error of the share, and from what neither
+shows. The features are too weak if held-out classes are hardly found (F1 below `UNUSABLE_QUALITY`); then the answer is a prior with a wide
+interval.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from torch import Tensor
 
 from newkind.clustering.class_sized_clusters import HeldOutClasses, hold_out_classes, micro_clusters, whiten
 from newkind.clustering.estimate import UNUSABLE_QUALITY, Estimate
-from newkind.clustering.known_sizes import SHARE_SPREAD, estimate_known_sizes
+from newkind.clustering.known_share import count_known
+from newkind.clustering.known_sizes import estimate_known_sizes
 from newkind.errors import DataError
 
 __all__ = ["check_features", "estimate_n_categories"]
@@ -38,57 +39,47 @@ MICRO_CLUSTERS = 1_200
 SHRINKAGE = 0.3
 """Shrinkage of the covariance within classes."""
 LEVELS, FOLDS, RESAMPLES = 60, 3, 100
-SHARE_REPEATS = 3
-"""Number of estimates of the share of known classes, each with other folds, that are averaged."""
-CLUSTERS_SPREAD = 0.12
-"""Standard deviation of log K by clusters that resampling does not show."""
-SIZES_SPREAD = 0.15
-"""Standard deviation of log K by sizes beyond that from the spread of sizes and the error of the share."""
-SHARED_LUCK = 0.5
-"""Part of the variance from the sizes of the classes that happen to be known that both estimates share."""
+ROUNDS, MANY_CLASSES = 3, 50
+"""Rounds of counting the share of known classes, each with three mixtures; one round is enough for so many known classes."""
+ROOM = 1.4
+"""Categories of these mixtures, as a multiple of the estimate. With fewer, new classes hide in known ones and the count is too large."""
+SHARE_DEVIATION = 0.3
+"""Standard deviation of the log-odds of the counted share."""
+OWN_DEVIATION = 0.1
+"""Standard deviation of the log number of new classes that resampling does not show."""
 DOUBT = 0.6
-"""Standard deviation of log K that weak features add, times (1 - F1)^2."""
+"""Standard deviation that weak features add, times (1 - F1)^2."""
 NORMAL_95 = 1.645
 """95 % quantile of the normal distribution."""
 
 
 @dataclass(frozen=True, eq=False)
-class _KnownShare:
-    """Known classes among all samples."""
+class _Sample:
+    """Samples that are used, in random order, and the known classes that have a label among them."""
 
-    sizes: Floats
-    """(L,): expected number of samples of each class, labelled and unlabelled."""
-    share: float
-    """Share of all samples that belong to known classes."""
-    spread: float
-    """Standard deviation of log class sizes."""
-    gap: float
-    """Hit rate minus false-alarm rate of the count, at least 0.05."""
+    x: Tensor
+    """(n, d): features."""
+    y: Ints
+    """(n,): classes 0 to `n_classes` - 1, or -1."""
+    n_classes: int
+    """Number of known classes with a labelled sample."""
 
-    def log_n_categories(self) -> float:
-        """log K if new classes are as large as known ones on average."""
-        return float(np.log(len(self.sizes) / self.share))
-
-    def luck_variance(self, n_new: float) -> float:
-        """Variance of log K because known and new classes are samples of classes of unequal size."""
-        n_known = len(self.sizes)
-        return float(np.expm1(self.spread**2) * (1 / n_known + 1 / n_new) * (1 - self.share) ** 2)
-
-    def counting_variance(self) -> float:
-        """Variance of log K from the error of the counted share."""
-        return (SHARE_SPREAD / self.gap * (1 - self.share)) ** 2
+    @property
+    def n_unlabelled(self) -> int:
+        return int((self.y < 0).sum())
 
 
 @dataclass(frozen=True)
-class _LogNumber:
-    """log K with its standard deviation."""
+class _NewClasses:
+    """Logarithm of the number of new classes with its standard deviation, and the share of known classes among all samples."""
 
-    mean: float
+    log_n: float
     deviation: float
+    known_share: float
 
     def at(self, n_deviations: float) -> int:
-        """K at a number of standard deviations from the mean."""
-        return round(float(np.exp(self.mean + n_deviations * self.deviation)))
+        """Number of new classes at a number of standard deviations from the mean."""
+        return round(float(np.exp(self.log_n + n_deviations * self.deviation)))
 
 
 @torch.no_grad()
@@ -102,7 +93,7 @@ def estimate_n_categories(
 ) -> Estimate:
     """Estimate the number of categories, known and new together, with a 90 % interval.
 
-    It takes one k-means, three trees of at most 1,200 points and 24 whitenings. At most 20,000 samples are used.
+    It takes three trees of at most 1,200 points and three or six mixtures. At most 20,000 samples are used.
 
     Parameters
     ----------
@@ -113,10 +104,9 @@ def estimate_n_categories(
     n_known : int
         Number of known classes.
     seed : int, default=0
-        Seed of the folds, the small clusters and the resamples.
+        Seed of the folds, the small clusters, the mixtures and the resamples.
     max_categories : int, optional
-        Upper bound of the estimate and its interval; known classes are counted even if they are more. Default: 10 times `n_known`
-        plus 60 for the estimate by clusters, none for the average.
+        Upper bound of the estimate and its interval; known classes are counted even if they are more. Default: none.
 
     Returns
     -------
@@ -143,39 +133,15 @@ def estimate_n_categories(
     x, y = _check(features, labels, n_known)
     most = max(len(x), n_known + 1) if max_categories is None else max(min(max_categories, len(x)), n_known)
     rng = np.random.default_rng(seed)
-    # Shuffled even where nothing is left out: files often come class by class, and ties are broken by order.
-    used = rng.permutation(len(x))[:MAX_SAMPLES]
-    x, y = x[torch.from_numpy(used)], y[used]
-    counts = np.bincount(y[y >= 0], minlength=n_known)
-    if (counts >= 2).sum() < 3:
+    sample = _draw(x, y, n_known, rng)
+    if sample is None:
         return _guess(n_known, most)
-    # Classes that lost their labels by thinning are too small for the tree, so their number is added afterwards.
-    present = np.flatnonzero(counts)
-    n_missing = n_known - len(present)
-    y = np.where(y >= 0, np.searchsorted(present, y), -1)
-    known = _known_share(x, y, len(present), seed)
-    held_out = _hold_out(x, y, known.sizes, rng, seed=seed, max_categories=max_categories)
-    curve = tuple(
-        (int(k) + n_missing, round(float(f1), 4))
-        for k, f1 in zip(held_out.levels[::-1], held_out.f1()[::-1], strict=True)
-    )
-    by_clusters = held_out.balanced_level()
-    if by_clusters.quality < UNUSABLE_QUALITY:
-        return _guess(n_known, most, by_clusters.quality, curve)
-    log_k = _average(by_clusters.log_k, _resampled_variance(held_out, rng), by_clusters.quality, known)
-    low, middle, high = (log_k.at(t) + n_missing for t in (-NORMAL_95, 0, NORMAL_95))
-    n_categories = min(max(middle, n_known), most)
-    return Estimate(
-        n_categories=n_categories,
-        low=min(max(low, n_known), n_categories),
-        high=min(max(high, n_categories, n_known + 1), most),
-        n_known=n_known,
-        way="clusters",
-        quality=round(by_clusters.quality, 4),
-        curve=curve,
-        by_clusters=round(float(np.exp(by_clusters.log_k)) + n_missing, 1),
-        by_sizes=round(float(np.exp(known.log_n_categories())) + n_missing, 1),
-    )
+    sizes = _relative_sizes(sample, seed)
+    held_out = _hold_out(sample, sizes, rng, seed=seed, max_categories=max_categories)
+    quality, curve = held_out.balanced_level().quality, _curve(held_out, n_known - sample.n_classes)
+    if quality < UNUSABLE_QUALITY:
+        return _guess(n_known, most, quality, curve)
+    return _bounded(_count_new(sample, held_out, sizes, rng, seed), n_known, most, quality, curve)
 
 
 def check_features(
@@ -246,25 +212,48 @@ def _guess(n_known: int, most: int, quality: float = 0.0, curve: tuple[tuple[int
     )
 
 
-def _known_share(x: Tensor, y: Ints, n_known: int, seed: int) -> _KnownShare:
-    """Sizes and share of the known classes among x (n, d) with labels (n,), averaged over several estimates."""
-    found = [
-        estimate_known_sizes(x, y, n_known=n_known, shrinkage=SHRINKAGE, seed=seed + i) for i in range(SHARE_REPEATS)
-    ]
-    sizes = found[0].labelled + np.mean([each.unlabelled for each in found], axis=0)
-    return _KnownShare(
-        sizes=sizes,
-        share=float(np.clip(sizes.sum() / len(x), 1e-6, 1.0)),
-        spread=found[0].spread,
-        gap=max(found[0].hit_rate - found[0].false_alarm_rate, 0.05),
+def _bounded(
+    new: _NewClasses, n_known: int, most: int, quality: float, curve: tuple[tuple[int, float], ...]
+) -> Estimate:
+    """The estimate with its interval, at most `most` categories."""
+    low, middle, high = (n_known + new.at(t) for t in (-NORMAL_95, 0, NORMAL_95))
+    n_categories = min(middle, most)
+    return Estimate(
+        n_categories=n_categories,
+        low=min(low, n_categories),
+        high=min(max(high, n_categories, n_known + 1), most),
+        n_known=n_known,
+        way="clusters",
+        quality=round(quality, 4),
+        curve=curve,
+        known_share=round(new.known_share, 4),
     )
 
 
+def _draw(x: Tensor, y: Ints, n_known: int, rng: np.random.Generator) -> _Sample | None:
+    """Shuffled and thinned samples of x (n, d) with labels (n,); None if too few classes have labels."""
+    # Shuffled even where nothing is left out: files often come class by class, and ties are broken by order.
+    used = rng.permutation(len(x))[:MAX_SAMPLES]
+    x, y = x[torch.from_numpy(used)], y[used]
+    counts = np.bincount(y[y >= 0], minlength=n_known)
+    if (counts >= 2).sum() < 3:
+        return None
+    # Classes that lost their labels by thinning are known, and their few samples hardly count as new.
+    present = np.flatnonzero(counts)
+    return _Sample(x, np.where(y >= 0, np.searchsorted(present, y), -1), len(present))
+
+
+def _relative_sizes(sample: _Sample, seed: int) -> Floats:
+    """First expected sizes (L,) of the known classes, labelled and unlabelled."""
+    found = estimate_known_sizes(sample.x, sample.y, n_known=sample.n_classes, shrinkage=SHRINKAGE, seed=seed)
+    return found.labelled + found.unlabelled
+
+
 def _hold_out(
-    x: Tensor, y: Ints, sizes: Floats, rng: np.random.Generator, *, seed: int, max_categories: int | None
+    sample: _Sample, sizes: Floats, rng: np.random.Generator, *, seed: int, max_categories: int | None
 ) -> HeldOutClasses:
-    """Recall and precision of the known classes, of expected sizes (L,), among x (n, d) with labels (n,)."""
-    given = y >= 0
+    """Clusters and known classes of expected sizes (L,), held out in turn."""
+    x, y, given = sample.x, sample.y, sample.y >= 0
     whitened = whiten(x, x.mean(dim=0), x[torch.from_numpy(given)], y[given], shrinkage=SHRINKAGE)
     micro = micro_clusters(x, whitened, MICRO_CLUSTERS, seed=seed)
     n_points = len(np.unique(micro.centers.numpy(), axis=0))  # more clusters than that would divide equal samples
@@ -282,18 +271,44 @@ def _levels(n_known: int, n_points: int, max_categories: int | None) -> Ints:
     return np.unique(np.minimum(levels, n_points))[::-1]
 
 
-def _resampled_variance(held_out: HeldOutClasses, rng: np.random.Generator) -> float:
-    """Variance of log K by clusters over resamples of the known classes."""
-    n = len(held_out.recall)
-    times = [np.bincount(rng.integers(0, n, n), minlength=n) for _ in range(RESAMPLES)]
-    return float(np.var([held_out.balanced_level(each).log_k for each in times]))
+def _curve(held_out: HeldOutClasses, n_missing: int) -> tuple[tuple[int, float], ...]:
+    """Numbers of categories in ascending order, each with the F1 of held-out classes."""
+    scored = zip(held_out.levels[::-1], held_out.f1()[::-1], strict=True)
+    return tuple((int(k) + n_missing, round(float(f1), 4)) for k, f1 in scored)
 
 
-def _average(log_by_clusters: float, resampled_variance: float, quality: float, known: _KnownShare) -> _LogNumber:
-    """Average of log K by clusters and by sizes, weighted by their inverse variances."""
-    n_new = max(np.exp(log_by_clusters) - len(known.sizes), 1.0)
-    luck = known.luck_variance(n_new)
-    variances = np.array([resampled_variance + CLUSTERS_SPREAD**2, luck + known.counting_variance() + SIZES_SPREAD**2])
-    mean = np.average([log_by_clusters, known.log_n_categories()], weights=1 / variances)
-    doubt = DOUBT * (1 - quality) ** 2
-    return _LogNumber(float(mean), float(np.sqrt(1 / (1 / variances).sum() + SHARED_LUCK * luck + doubt**2)))
+def _count_new(
+    sample: _Sample, held_out: HeldOutClasses, sizes: Floats, rng: np.random.Generator, seed: int
+) -> _NewClasses:
+    """Number of new classes, from relative sizes (L,) of the known ones and their counted share."""
+    n_labelled, n_free, n_known = len(sample.y) - sample.n_unlabelled, sample.n_unlabelled, sample.n_classes
+
+    def sizes_at(log_odds: float) -> Floats:
+        """Sizes (L,) at a share of the unlabelled samples."""
+        return sizes * float((n_labelled + n_free / (1 + np.exp(-log_odds))) / sizes.sum())
+
+    log_n, counted = held_out.log_n_new(sizes), list[float]()
+    for i in range((1 if n_known >= MANY_CLASSES else ROUNDS) if n_free else 0):
+        wanted = round(ROOM * (n_known + np.exp(log_n)))
+        k = min(max(wanted, n_known + 1), n_known + max(n_free // 4, 1))
+        share = count_known(
+            sample.x, sample.y, n_known=n_known, n_categories=k, shrinkage=SHRINKAGE, seed=seed + 100 * i
+        )
+        counted.append(share)
+        log_n = held_out.log_n_new(sizes_at(_log_odds(counted)))
+    log_odds = _log_odds(counted or [0.5])
+    found = sizes_at(log_odds)
+    ends = [held_out.log_n_new(sizes_at(log_odds + d)) for d in (-SHARE_DEVIATION, SHARE_DEVIATION)]
+    resampled = [
+        held_out.log_n_new(found, np.bincount(rng.integers(0, n_known, n_known), minlength=n_known))
+        for _ in range(RESAMPLES)
+    ]
+    doubt = DOUBT * (1 - held_out.balanced_level().quality) ** 2
+    deviation = np.sqrt(np.var(resampled) + ((ends[0] - ends[1]) / 2) ** 2 + OWN_DEVIATION**2 + doubt**2)
+    return _NewClasses(log_n, float(deviation), float(min(found.sum() / len(sample.y), 1.0)))
+
+
+def _log_odds(shares: list[float]) -> float:
+    """Log-odds of the mean of several shares."""
+    mean = float(np.mean(shares))
+    return float(np.log(mean / (1 - mean)))
