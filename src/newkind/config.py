@@ -239,7 +239,7 @@ class DiscoverConfig:
     effort : {"quick", "standard", "thorough"}, default="thorough"
         Effort that the other settings belong to.
     averaged_views : tuple of int, default=(0,)
-        Numbers of the views per image whose features are averaged: 0 is the evaluation view, 1 its mirror image, 2 and
+        Numbers of the views per image whose features are averaged: 0 is the evaluation view, 1 and
         above are random views.
     min_confidence : float, default=0.0
         Unlabelled images with a lower confidence get the status `unsure`.

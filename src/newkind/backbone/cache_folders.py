@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from newkind.backbone.token_store import ENTRY
-from newkind.data.views import FIRST_RANDOM, MIRROR
 from newkind.errors import CacheError
 from newkind.paths import cache_dir
 
@@ -103,5 +102,4 @@ def _describe(folder: Path) -> StoredCache:
 
 def _view_name(view: int) -> str:
     """Name of a view whose features are stored."""
-    names = {0: "evaluation view", MIRROR: "mirror image"}
-    return f"features, {names.get(view, f'random view {view - FIRST_RANDOM + 1}')}"
+    return f"features, {f'random view {view}' if view else 'evaluation view'}"

@@ -21,7 +21,7 @@ from newkind.backbone.token_store import TokenStore
 from newkind.backbone.vit import Trunk
 from newkind.data import Collection, Features, FileImages, Images, printable
 from newkind.data.prefetch import map_ahead, n_cpus
-from newkind.data.views import FIRST_RANDOM, ViewRecipe, random_views
+from newkind.data.views import ViewRecipe, random_views
 from newkind.errors import DataError
 from newkind.paths import cache_dir
 
@@ -80,7 +80,7 @@ class CacheKey:
             n_tuned=0,
             recipe=recipe,
             n_views=0,
-            seed=seed if view >= FIRST_RANDOM else 0,
+            seed=seed if view else 0,
             dtype="float32",
             view=view,
         )

@@ -14,7 +14,6 @@ from newkind.backbone.token_store import TokenStore
 from newkind.backbone.tokens import EVALUATION, EVERY_ROW, Batches, EvaluationBatch, Seed, Tokens, Views
 from newkind.data import Skipped
 from newkind.data.prefetch import prefetch
-from newkind.data.views import FIRST_RANDOM
 from newkind.errors import CacheError
 
 __all__ = ["StoredViews", "TokenCache"]
@@ -70,7 +69,7 @@ class TokenCache:
     def __init__(self, parts: Sequence[StoredViews], skipped: tuple[Skipped, ...]) -> None:
         self.parts = tuple(parts)
         self.skipped = skipped
-        self.random = np.array(sorted(v for part in parts for v in part.views if v >= FIRST_RANDOM), dtype=np.int64)
+        self.random = np.array(sorted(v for part in parts for v in part.views if v > 0), dtype=np.int64)
         self.n_views = len(self.random)
         self._places = {view: (part, i) for part in parts for i, view in enumerate(part.views)}
 

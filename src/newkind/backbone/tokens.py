@@ -27,7 +27,7 @@ __all__ = [
 
 EVERY_ROW = slice(None)
 Views: TypeAlias = tuple[int, ...]
-"""Numbers of views: 0 is the evaluation view, 1 its mirror image, 2 and above are random views."""
+"""Numbers of views: 0 is the evaluation view, 1 and above are random views."""
 EVALUATION: Views = (0,)
 Batches: TypeAlias = Iterator[NDArray[np.int64]]
 """Image numbers (B,) of each batch."""

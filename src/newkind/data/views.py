@@ -19,8 +19,6 @@ from torchvision.transforms.v2 import functional as TF
 from newkind.errors import DataError
 
 __all__ = [
-    "FIRST_RANDOM",
-    "MIRROR",
     "ViewRecipe",
     "evaluation_view",
     "numbered_view",
@@ -33,10 +31,6 @@ __all__ = [
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
-MIRROR = 1
-"""Number of the mirror image of the evaluation view, whose number is 0."""
-FIRST_RANDOM = 2
-"""Number of the first random view."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,16 +101,15 @@ def evaluation_view(resized: Tensor, recipe: ViewRecipe) -> Tensor:
 
 
 def random_views(n_views: int) -> tuple[int, ...]:
-    """Numbers of the first `n_views` random views."""
-    return tuple(range(FIRST_RANDOM, FIRST_RANDOM + n_views))
+    """Numbers of the first `n_views` random views; the number of the evaluation view is 0."""
+    return tuple(range(1, n_views + 1))
 
 
 def numbered_view(resized: Tensor, recipe: ViewRecipe, number: int, *, seed: int, content: bytes) -> Tensor:
     """View of a number: float32 (3, S, S). Random views depend only on the seed, the number and the digest `content`."""
-    if number < FIRST_RANDOM:
-        view = evaluation_view(resized, recipe)
-        return view.flip(-1) if number == MIRROR else view
-    return random_view(resized, recipe, view_generator(seed, content, number - FIRST_RANDOM + 1))
+    if number == 0:
+        return evaluation_view(resized, recipe)
+    return random_view(resized, recipe, view_generator(seed, content, number))
 
 
 def _normalise(view: Tensor, recipe: ViewRecipe) -> Tensor:

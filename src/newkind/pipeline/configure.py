@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from newkind.config import BackboneConfig, DiscoverConfig, EffortName, NCategories, TrainingConfig, default_recipe
 from newkind.data import Collection, Features
-from newkind.data.views import MIRROR, random_views
+from newkind.data.views import random_views
 from newkind.effort import EFFORTS, PUBLISHED_EPOCHS, Amount
 from newkind.errors import ConfigError
 from newkind.methods.registry import find_method, method_config, resolve_method
@@ -119,7 +119,7 @@ def with_effort(collection: Collection, config: DiscoverConfig, amount: Amount) 
     views = plan.views if amount.views is None else amount.views
     backbone = replace(config.backbone, views=views)  # checks their number
     n_averaged = min(plan.averaged, views) if epochs or amount.views is None else views
-    averaged = (0, *((MIRROR,) if plan.mirror else ()), *random_views(n_averaged))
+    averaged = (0, *random_views(n_averaged))
     if kind.needs_training or isinstance(collection.catalog.items, Features):
         averaged = (0,)
     if not epochs:  # features of these views are all that is needed

@@ -166,7 +166,7 @@ def _answer(
     outcome = write_results(following, collection, stage.config, stage.setup, trainer, found)
     if distributed.main_process():
         run.adopt()
-    seconds = {"training": training_done - started, "assigning": time.perf_counter() - training_done}
+    seconds = {"fitting": training_done - started, "assigning": time.perf_counter() - training_done}
     return replace(outcome, run=run, seconds=seconds)
 
 
