@@ -130,7 +130,7 @@ def test_all_settings_are_listed(run: Run) -> None:
     tables = settings_tables(replace(read_contents(run), seconds={"features": 90.0}))
     facts = {table.title: table.rows for table in tables}
     assert ("entropy weight", "1") in facts["Method"]
-    assert ("time: tokens", "2 min") in facts["Run"]
+    assert ("time: features", "2 min") in facts["Run"]
     assert ("time: training", "4 s") in facts["Run"]
     assert ("weights sha256", "ab12") in facts["Machine, versions, weights"]
     assert flatten({"a": {"b_c": True, "d": None}, "e": ""}) == [("a: b c", "yes")]
