@@ -166,7 +166,8 @@ def _answer(
     outcome = write_results(following, collection, stage.config, stage.setup, trainer, found)
     if distributed.main_process():
         run.adopt()
-    seconds = {"fitting": training_done - started, "assigning": time.perf_counter() - training_done}
+    fitting = "training" if stage.config.training.epochs else "fitting"
+    seconds = {fitting: training_done - started, "assigning": time.perf_counter() - training_done}
     return replace(outcome, run=run, seconds=seconds)
 
 

@@ -49,7 +49,7 @@ class Outcome:
     evaluation : Evaluation or None
         All scores, if the data has a truth.
     seconds : dict of str to float
-        Time of each stage: features, fitting, assigning.
+        Time of each stage: features, training (without epochs: fitting), assigning.
     """
 
     run: Run
