@@ -76,10 +76,10 @@ def test_help_comes_from_the_docstring() -> None:
 
 
 def test_options_by_name() -> None:
-    training, backbone = read_options({"epochs": 3, "backbone": "vit_tiny_patch16_224", "views": 2}, epochs=40)
+    training, backbone = read_options({"epochs": 3, "backbone": "vit_tiny_patch16_224", "views": 2})
     assert (training.epochs, backbone.name, backbone.views) == (3, "vit_tiny_patch16_224", 2)
     with raises(ConfigError, "unknown-option"):
-        read_options({"epoch": 3}, epochs=40)
+        read_options({"epoch": 3})
 
 
 def test_numbers_of_categories() -> None:
