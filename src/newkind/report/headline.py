@@ -146,6 +146,6 @@ def _protocol(contents: RunContents) -> str:
     split = f" on the published split of {benchmark.name}" if benchmark else ""
     return (
         f"measured by the protocol of generalized category discovery (Vaze et al., CVPR 2022){split}: one optimal "
-        "matching of categories and true classes over all unlabelled images, after the last epoch. "
+        "matching of categories and true classes over all unlabelled images, at the end of the run. "
         "Old (known classes) and New (new classes) use the same matching."
     )
