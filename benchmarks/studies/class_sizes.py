@@ -13,6 +13,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -37,6 +38,9 @@ class Problem(LabelledProblem):
         return self.values
 
 
+AnyProblem = TypeVar("AnyProblem", bound=Problem)
+
+
 def read(path: Path) -> Problem:
     """The problem as given; classes are numbered with the known ones first."""
     collection = open_data(path)
@@ -48,7 +52,7 @@ def read(path: Path) -> Problem:
     return Problem(values=values, labels=labels, truth=truth.labels.astype(np.int64))
 
 
-def split(problem: Problem, *, seed: int, long_tail: float) -> Problem:
+def split(problem: AnyProblem, *, seed: int, long_tail: float) -> AnyProblem:
     """Other known classes, half of their images labelled, and sizes that fall to 1 / long_tail."""
     rng = np.random.default_rng(seed)
     classes = rng.permutation(problem.n_categories)
@@ -63,7 +67,8 @@ def split(problem: Problem, *, seed: int, long_tail: float) -> Problem:
         labels.append(np.where(known, new, -1))
     order = rng.permutation(sum(map(len, rows)))
     chosen = torch.from_numpy(np.concatenate(rows)[order])
-    return Problem(
+    return replace(
+        problem,
         values=problem.values[chosen],
         labels=torch.from_numpy(np.concatenate(labels)[order]),
         truth=np.concatenate(truth)[order],

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from class_sizes import Problem as Features
+from class_sizes import split
 from numpy.typing import NDArray
-from problem import LabelledProblem
-from torch import Tensor
 
 from newkind.evaluation import calibration_error, match, match_by_name
 from newkind.methods import rehearsal
@@ -33,13 +33,8 @@ N_FOREIGN = 3
 
 
 @dataclass(kw_only=True)
-class Problem(LabelledProblem):
-    """Features with labels and truth, known classes first; implements `newkind.methods.method.AllImages`."""
-
-    values: Tensor
-
-    def features(self) -> Tensor:
-        return self.values
+class Problem(Features):
+    """A problem whose images can be chosen."""
 
     def part(self, rows: NDArray[np.int64], labels: NDArray[np.int64], truth: NDArray[np.integer[Any]]) -> Problem:
         """Some of the images with other labels and classes."""
@@ -53,24 +48,6 @@ def read(path: Path) -> Problem:
     x = torch.from_numpy(views.astype(np.float32))
     labels = torch.from_numpy(content["labels"].astype(np.int64))
     return Problem(values=x.mean(dim=0), labels=labels, truth=content["truth"].astype(np.int64))
-
-
-def split(problem: Problem, *, seed: int, long_tail: float) -> Problem:
-    """As in class_sizes.py: other known classes, half of their images labelled, and sizes that fall to 1 / long_tail."""
-    rng = np.random.default_rng(seed)
-    classes = rng.permutation(problem.n_categories)
-    factors = np.geomspace(1, 1 / long_tail, len(classes))[rng.permutation(len(classes))]
-    rows, truth, labels = [], [], []
-    for new, old in enumerate(classes):
-        mine = rng.permutation(np.flatnonzero(problem.truth == old))
-        mine = mine[: max(round(factors[new] * len(mine)), 3)]
-        known = (np.arange(len(mine)) % 2 == 0) & (new < len(classes) // 2)
-        rows.append(mine)
-        truth.append(np.full(len(mine), new))
-        labels.append(np.where(known, new, -1))
-    order = rng.permutation(sum(map(len, rows)))
-    found = problem.part(*(np.concatenate(parts)[order] for parts in (rows, labels, truth)))
-    return replace(found, seed=seed)
 
 
 def started(problem: Problem, n_categories: int) -> Modern:

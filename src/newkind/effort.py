@@ -40,7 +40,7 @@ EFFORTS: dict[EffortName, Effort] = {
     "thorough": Effort(averaged=4, views=8, epochs=40),
 }
 """Two random views were better than one view by 1.3 points of accuracy by name, and than the mirror image beside it by 0.8, on
-average over nine cases of three sets; a mirror image was no better than a random view (docs/modern.md)."""
+average over nine cases of three sets; a mirror image was no better than a random view (benchmarks/results/effort.md)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -136,7 +136,7 @@ def estimate_n_categories(
     sample = _draw(x, y, n_known, rng)
     if sample is None:
         return _guess(n_known, most)
-    sizes = _relative_sizes(sample, seed)
+    sizes = _first_sizes(sample, seed)
     held_out = _hold_out(sample, sizes, rng, seed=seed, max_categories=max_categories)
     quality, curve = held_out.balanced_level().quality, _curve(held_out, n_known - sample.n_classes)
     if quality < UNUSABLE_QUALITY:
@@ -243,7 +243,7 @@ def _draw(x: Tensor, y: Ints, n_known: int, rng: np.random.Generator) -> _Sample
     return _Sample(x, np.where(y >= 0, np.searchsorted(present, y), -1), len(present))
 
 
-def _relative_sizes(sample: _Sample, seed: int) -> Floats:
+def _first_sizes(sample: _Sample, seed: int) -> Floats:
     """First expected sizes (L,) of the known classes, labelled and unlabelled."""
     found = estimate_known_sizes(sample.x, sample.y, n_known=sample.n_classes, shrinkage=SHRINKAGE, seed=seed)
     return found.labelled + found.unlabelled
