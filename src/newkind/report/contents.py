@@ -232,7 +232,7 @@ def read_contents(run: Run) -> RunContents:
     return contents_of(
         run,
         assignments=read_assignments(run),
-        categories=_read_categories(run),
+        categories=read_categories(run),
         features=run.features(),
         scores=_read_if_present(run, run.scores_file),
     )
@@ -282,19 +282,6 @@ def _half(features: NDArray[np.floating[Any]]) -> NDArray[np.float16]:
         return features
     half: NDArray[np.float16] = np.clip(features, -LARGEST_HALF, LARGEST_HALF).astype(np.float16)
     return half
-
-
-def _read_categories(run: Run) -> list[Category]:
-    found = read_categories(run)
-    try:
-        valid = all(isinstance(c.name, str) and c.n_images >= 0 and 0 <= c.mean_confidence <= 1.01 for c in found)
-    except TypeError:
-        valid = False
-    if not valid:
-        raise RunError(
-            f"{run.categories_file} contains invalid values.", code="categories-invalid", file=run.categories_file
-        )
-    return found
 
 
 def _read_if_present(run: Run, path: Path) -> dict[str, Any] | None:

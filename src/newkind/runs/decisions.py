@@ -61,6 +61,10 @@ class Decisions:
         """
         return self.log.append(decision, author=author, based_on=based_on, check=self._check)
 
+    def at(self, number: int) -> Answer:
+        """Answer after the event with this number; 0 for the answer of the model."""
+        return self._replayed([event for event in self.log.events() if event.number <= number])
+
     def preview(self, decision: Decision) -> tuple[Decision, Answer]:
         """Decision with all defaults filled in, and the answer that it would give; nothing is recorded."""
         events = self.log.events()
