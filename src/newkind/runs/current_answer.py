@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
+from filelock import FileLock
+
 from newkind import atomic
 from newkind.data.wording import shell_quoted
 from newkind.errors import RunError
@@ -14,13 +16,11 @@ from newkind.runs.answer import Answer, answer_of
 from newkind.runs.assignment import Category, category_from_json, parse_assignments
 from newkind.runs.decision_log import DecisionLog
 from newkind.runs.replay import replay
-from newkind.runs.run import Run
+from newkind.runs.run import ANSWER_LOCK, REFITS, Run
 
-__all__ = ["REFITS", "current_answer", "keep_model_answer", "load_refit", "model_answer", "refit_run"]
+__all__ = ["current_answer", "keep_model_answer", "load_refit", "model_answer", "refit_run"]
 
 logger = logging.getLogger(__name__)
-REFITS = "refits"
-"""Folder of accepted refits."""
 
 
 def current_answer(run: Run) -> Answer:
@@ -54,8 +54,10 @@ def model_answer(run: Run) -> Answer:
 
 def keep_model_answer(run: Run) -> None:
     """Keep the model's answer apart from assignments.csv and categories.json, which follow decisions from now on."""
-    if not run.model_categories_file.exists():
-        model_answer(run)  # raises if the files do not fit together
+    if run.model_categories_file.exists():
+        return
+    model_answer(run)  # raises if the files do not fit together
+    with FileLock(run.folder / ANSWER_LOCK):  # not while `discover` replaces them
         atomic.write_bytes(run.model_assignments_file, run.assignments_file.read_bytes())
         atomic.write_bytes(run.model_categories_file, run.categories_file.read_bytes())
 
