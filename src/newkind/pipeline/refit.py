@@ -104,6 +104,12 @@ class Refit:
         return Counter((item.before, item.after) for item in self.moved)
 
     @property
+    def is_confirmed(self) -> NDArray[np.bool_]:
+        """Whether each image (n,) has a label or a category that a person confirmed, or is junk."""
+        confirmed: NDArray[np.bool_] = np.isin(self.before.status, (LABELLED, APPROVED, JUNK))
+        return confirmed
+
+    @property
     def became_known(self) -> list[str]:
         """Ids of new categories that become known classes."""
         pairs = zip(self.before.categories, self.after.categories, strict=True)
