@@ -75,17 +75,26 @@ def test_predict_uses_the_refitted_model_until_it_is_undone(found: Discovery, da
     found.split(c, [found[c].images[:6]])
     found.approve(a)
     accept_refit(found.run, plan_refit(found.run))
-    categories = {category.id: category.prototypes for category in found.categories}
-    assert sorted(categories.values()) == [(k,) for k in range(6)]  # one less by the merge, one more by the split
+    prototypes = {category.id: category.prototypes for category in found.categories}
+    assert sorted(k for own in prototypes.values() for k in own) == list(range(7))  # one more by the split
+    assert [len(prototypes[name]) for name in (a, c)] == [2, 1]
     after = found.predict(data)
     assert after == newkind.predict(found.run.folder, data)
     assert after != before
     assert {line.category for line in after if line.file in images} == {a}
-    assert found.model.network.method.n_categories == 6
+    assert found.model.network.method.n_categories == 7
     for _ in range(4):
         found.undo()
     assert found.predict(data) == before
     assert newkind.predict(found.run.folder, data) == before
+
+
+def test_groups_that_look_different_stay_merged(found: Discovery) -> None:
+    a, b, _ = _new(found)
+    images = {*found[a].images, *found[b].images}
+    found.merge([a, b], into=a)
+    found.accept(found.refit())
+    assert len(images & set(found[a].images)) >= len(images) - 2
 
 
 def test_the_answer_of_the_model_is_the_answer_of_the_run(found: Discovery, data: Path) -> None:
