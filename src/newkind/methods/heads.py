@@ -43,7 +43,7 @@ class Projector(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """(M, d) -> L2-normalised (M, out), whose cosines are those of the wide layer's output if there is one."""
         z = F.normalize(self.layers(features), dim=-1)
-        return z if self.wide is None else self.wide(z)  # type: ignore[no-any-return]
+        return z if self.wide is None else self.wide(z)
 
 
 class WideLayer(nn.Module):

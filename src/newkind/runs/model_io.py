@@ -26,6 +26,8 @@ __all__ = ["LoadedModel", "load_model", "save_model"]
 
 FORMER_SETTINGS = ("frame_views",)
 """Settings of methods in older model files that had no influence on a finished model."""
+BEFORE: dict[str, dict[str, Any]] = {"gcd": {"projector_width": 0}, "rankstats": {"head": "cosine", "relu": False}}
+"""Values of settings that older model files do not have."""
 
 
 @dataclass(frozen=True)
@@ -168,4 +170,5 @@ def _method(card: dict[str, Any]) -> Method:
     """Heads as the model card describes them, untrained."""
     kind = find_method(card["method"]).config
     settings = {name: value for name, value in card["method_config"].items() if name not in FORMER_SETTINGS}
+    settings = BEFORE.get(card["method"], {}) | settings
     return build_method(card["method"], int(card["dim"]), int(card["n_categories"]), from_json(kind, settings))
