@@ -8,6 +8,7 @@ tends to find too few.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from math import log2
 from typing import Any
 
@@ -50,8 +51,8 @@ def estimate_by_search(
     seed, n_init : int, default=0 and 10
         Seed and number of restarts of each k-means.
     search : {"brent", "binary"}, default="brent"
-        Brent's search, whose numbers are truncated, or the binary search that the published script for Herbarium 19 uses:
-        it halves the interval towards the end with the higher accuracy, and chooses among its last three numbers.
+        Brent's search, whose numbers are truncated, or a binary one towards the end of the interval with the higher
+        accuracy, which the published script uses for Herbarium 19.
 
     Returns
     -------
@@ -67,7 +68,6 @@ def estimate_by_search(
 
     Examples
     --------
-    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> truth = np.repeat(np.arange(12), 20)
     >>> features = rng.normal(size=(12, 16))[truth] + 0.3 * rng.normal(size=(240, 16))
@@ -76,18 +76,10 @@ def estimate_by_search(
     >>> 8 <= found.n_categories <= 20
     True
     """
-    if search not in SEARCHES:
-        raise ConfigError(f"`search` must be brent or binary, got '{search}'.", code="unknown-choice", setting="search")
     x, y = check_features(features, labels, n_known)
     bounds = _bounds(n_known, min(max_categories, len(x)))
-    scores: dict[int, float] = {}
-
-    def score(k: int) -> float:
-        if k not in scores:
-            scores[k] = _accuracy(y, k_means(x, k, n_init=n_init, seed=seed).labels.numpy())
-        return scores[k]
-
-    best = SEARCHES[search](score, bounds)
+    score = cache(lambda k: _accuracy(y, k_means(x, k, n_init=n_init, seed=seed).labels.numpy()))
+    best, scores = _visited(search, score, bounds)
     return Estimate(
         n_categories=best,
         low=best,
@@ -110,6 +102,19 @@ def _bounds(n_known: int, most: int) -> tuple[int, int]:
             most=most,
         )
     return n_known, most
+
+
+def _visited(search: str, score: Callable[[int], float], bounds: tuple[int, int]) -> tuple[int, dict[int, float]]:
+    """Number that a search ends with, and the scores of all numbers that it visits."""
+    if search not in SEARCHES:
+        raise ConfigError(f"`search` must be brent or binary, got '{search}'.", code="unknown-choice", setting="search")
+    scores: dict[int, float] = {}
+
+    def scored(k: int) -> float:
+        scores[k] = score(k)
+        return scores[k]
+
+    return SEARCHES[search](scored, bounds), scores
 
 
 def _brent(score: Callable[[int], float], bounds: tuple[int, int]) -> int:
