@@ -36,7 +36,7 @@ def estimate_by_search(
     n_init: int = 10,
     search: str = "brent",
 ) -> Estimate:
-    """Estimate the number of categories by the published search, for comparison.
+    """Estimate the number of categories by a published search, for comparison.
 
     Parameters
     ----------
@@ -47,12 +47,11 @@ def estimate_by_search(
     n_known : int
         Number of known classes, the lower end of the search.
     max_categories : int, default=1000
-        Upper end of the search; at most the number of samples is used.
+        Upper end; at most the number of samples is used.
     seed, n_init : int, default=0 and 10
         Seed and number of restarts of each k-means.
     search : {"brent", "binary"}, default="brent"
-        Brent's search, whose numbers are truncated, or a binary one towards the end of the interval with the higher
-        accuracy, which the published script uses for Herbarium 19.
+        Brent's search, whose numbers are truncated, or a binary one, as the published script for Herbarium 19.
 
     Returns
     -------
@@ -64,12 +63,11 @@ def estimate_by_search(
     DataError
         `features-shape`, `features-not-finite` or `labels-unusable`.
     ConfigError
-        `search-range` if `max_categories` is not above `n_known`, `unknown-choice` for another search.
+        `search-range` (`max_categories` is not above `n_known`) or `unknown-choice`.
 
     Examples
     --------
-    >>> rng = np.random.default_rng(0)
-    >>> truth = np.repeat(np.arange(12), 20)
+    >>> rng, truth = np.random.default_rng(0), np.repeat(np.arange(12), 20)
     >>> features = rng.normal(size=(12, 16))[truth] + 0.3 * rng.normal(size=(240, 16))
     >>> labels = np.where((truth < 6) & (np.arange(240) % 2 == 0), truth, -1)
     >>> found = estimate_by_search(features, labels, n_known=6, max_categories=40, n_init=2)
@@ -77,9 +75,8 @@ def estimate_by_search(
     True
     """
     x, y = check_features(features, labels, n_known)
-    bounds = _bounds(n_known, min(max_categories, len(x)))
     score = cache(lambda k: _accuracy(y, k_means(x, k, n_init=n_init, seed=seed).labels.numpy()))
-    best, scores = _visited(search, score, bounds)
+    best, scores = _visited(search, score, _bounds(n_known, min(max_categories, len(x))))
     return Estimate(
         n_categories=best,
         low=best,
@@ -87,7 +84,7 @@ def estimate_by_search(
         n_known=n_known,
         way="search",
         quality=round(scores[best], 4),
-        curve=tuple((k, round(scores[k], 4)) for k in sorted(scores)),
+        curve=tuple((k, round(score, 4)) for k, score in sorted(scores.items())),
     )
 
 
