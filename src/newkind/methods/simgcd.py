@@ -4,8 +4,8 @@
 
 Two recipes. `release` has the settings of the authors' released code, which produced the published figures. `paper` has the
 temperatures, the warm-up and the contrast between views that the text states. It includes the positive pair in both contrastive
-denominators, which Eqs. 1 and 2 as printed leave out (n != i): as printed, the loss has no lower bound, and every
-implementation includes it. `negatives=printed` is the printed form. What the text does not state (epsilon, the optimizer,
+denominators, which Eqs. 1 and 2 as printed leave out (n != i): as printed, the terms are no cross-entropies and may be
+negative, and every implementation includes it. `negatives=printed` is the printed form. What the text does not state (epsilon, the optimizer,
 heads, views, sampling) is as in the released code. docs/reproducing.md lists all differences.
 
 The steps of the paper's ablation and the cells of its pilot study are values of `supervision`,
