@@ -21,6 +21,7 @@ ROOT = SOURCE.parent.parent
 LAYERS = [
     "errors",
     "setting",
+    "optimizer_config",
     "config",
     "effort",
     "atomic",

@@ -29,6 +29,8 @@ __all__ = ["LoadedModel", "load_heads", "load_model", "method_settings", "read_c
 
 FORMER_SETTINGS = ("frame_views",)
 """Settings of methods in older model files that had no influence on a finished model."""
+BEFORE: dict[str, dict[str, Any]] = {"gcd": {"projector_width": 0}, "rankstats": {"head": "cosine", "relu": False}}
+"""Values of settings that older model files do not have."""
 
 
 @dataclass(frozen=True)
@@ -194,8 +196,9 @@ def read_card(owner: Run) -> dict[str, Any]:
 
 
 def method_settings(card: dict[str, Any]) -> dict[str, Any]:
-    """Settings of the method in a model card, without those that no longer exist."""
-    return {name: value for name, value in card["method_config"].items() if name not in FORMER_SETTINGS}
+    """Settings of the method in a model card, without those that no longer exist, with those that it does not have yet."""
+    settings = {name: value for name, value in card["method_config"].items() if name not in FORMER_SETTINGS}
+    return BEFORE.get(card["method"], {}) | settings
 
 
 def load_heads(owner: Run) -> Method:
