@@ -33,6 +33,7 @@ __all__ = [
 
 T = TypeVar("T")
 EffortName = Literal["quick", "standard", "thorough"]
+TrunkPrecision = Literal["fp32", "bf16", "int8"]
 DEFAULT_BACKBONE = "vit_small_patch14_dinov2.lvd142m"
 BASE_BATCH = 128
 """Batch size for which the learning rate is given; another joint batch scales it linearly."""
@@ -58,6 +59,8 @@ class BackboneConfig:
         Number of transformer blocks that are trained, counted from the last. With 0, features are stored instead of tokens.
     dtype : str, default="float16"
         Storage dtype of cached tokens: float16 or int8.
+    trunk_precision : str, default="fp32"
+        Precision of the frozen blocks: fp32, bf16 (mixed), or int8 on a CPU, which needs the extra `onnx`.
     view_seed : int, default=0
         Seed of the random views and of random weights.
     device : str, default="auto"
@@ -77,6 +80,7 @@ class BackboneConfig:
     views: int = setting(8, at_least=0, at_most=1000)
     tuned_blocks: int = setting(1, at_least=0)
     dtype: Literal["float16", "int8"] = "float16"
+    trunk_precision: TrunkPrecision = "fp32"
     view_seed: int = setting(0, at_least=0, option=None)
     device: str = "auto"
 

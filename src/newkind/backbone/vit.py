@@ -10,7 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from newkind.backbone.folded import FoldedBlock, normalise_tokens, why_not_foldable
+from newkind.backbone.int8_blocks import Int8Blocks
 from newkind.backbone.tokens import Tokens, join_tokens
+from newkind.config import TrunkPrecision
 from newkind.errors import BackboneError
 
 __all__ = ["FeatureTrunk", "SplitBackbone", "Trunk", "TunedBlocks", "build_vit", "seconds_per_view", "split"]
@@ -177,6 +179,8 @@ class Trunk(nn.Module):
         Number of tokens per view, N.
     dim : int
         Dimension of a token, d.
+    precision : {"fp32", "bf16", "int8"}
+        Precision of the frozen blocks; see `use_precision`.
     """
 
     def __init__(self, model: Any, *, eps: float, keep_moments: bool, rope: Tensor | None) -> None:
@@ -185,10 +189,28 @@ class Trunk(nn.Module):
         self.dim: int = model.embed_dim
         self.eps = eps
         self.keep_moments = keep_moments
+        self.precision: TrunkPrecision = "fp32"
+        self.int8: Int8Blocks | None = None
         self.model: Any = model
         self.rope: Tensor | None
         self.register_buffer("rope", rope, persistent=False)
         self.requires_grad_(False).eval()
+
+    def use_precision(self, precision: TrunkPrecision) -> None:
+        """Choose the precision of the frozen blocks. Patch embedding and what follows the blocks stay in fp32.
+
+        Parameters
+        ----------
+        precision : {"fp32", "bf16", "int8"}
+            bf16 is torch's mixed precision. int8 is computed by onnxruntime, on a CPU.
+
+        Raises
+        ------
+        BackboneError, ConfigError
+            As `Int8Blocks`.
+        """
+        self.int8 = Int8Blocks(self.model.blocks, rope=self.rope) if precision == "int8" else None
+        self.precision = precision
 
     def train(self, mode: bool = True) -> Trunk:  # noqa: ARG002
         """Stay in evaluation mode.
@@ -226,13 +248,21 @@ class Trunk(nn.Module):
         model = self.model
         x = model._pos_embed(model.patch_embed(images))
         x = model.norm_pre(x[0] if isinstance(x, tuple) else x)  # EVA-style models return the rotary positions too
-        for block in model.blocks:
-            x = block(x) if self.rope is None else block(x, rope=self.rope)
+        x = self._blocks(x)
         moments = None
         if self.keep_moments:
             variance, mean = torch.var_mean(x, dim=-1, keepdim=True, correction=0)
             moments = torch.cat([mean, (variance + self.eps).sqrt()], dim=-1)  # (B, N, 2)
         return Tokens(normalise_tokens(x, self.eps), x[:, 0].clone(), moments)
+
+    def _blocks(self, x: Tensor) -> Tensor:
+        """Tokens (B, N, d) through all frozen blocks, in the chosen precision."""
+        if self.int8 is not None:
+            return self.int8(x)
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=self.precision == "bf16"):
+            for block in self.model.blocks:
+                x = block(x) if self.rope is None else block(x, rope=self.rope)
+        return x.float()
 
 
 class TunedBlocks(nn.Module):
