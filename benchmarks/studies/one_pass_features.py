@@ -15,6 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
+
 from newkind.backbone.folded import normalise_tokens
 from newkind.backbone.merging import merge_tokens
 from newkind.backbone.vit import TunedBlocks, split
@@ -22,7 +24,6 @@ from newkind.backbone.weights import load_vit
 from newkind.data import open_data
 from newkind.data.items import Features
 from newkind.data.views import ViewRecipe, evaluation_view, resize_for_views
-from torch import Tensor
 
 BACKBONE = "vit_small_patch14_dinov2.lvd142m"
 BATCH, N_FREE = 8, 4

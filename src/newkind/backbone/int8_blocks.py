@@ -55,8 +55,10 @@ def why_not_int8(block: Any, rope: Tensor | None) -> str:
     """
     if rope is not None:
         return "it has rotary positions"
-    if type(block).__name__ != "Block" or type(block.attn).__name__ != "Attention" or type(block.mlp).__name__ != "Mlp":
-        return f"its blocks ({type(block).__name__}, {type(block.attn).__name__}) are not those of a plain ViT"
+    if type(block).__name__ != "Block":
+        return f"its blocks ({type(block).__name__}) are not those of a plain ViT"
+    if type(block.attn).__name__ != "Attention" or type(block.mlp).__name__ != "Mlp":
+        return f"its attention ({type(block.attn).__name__}) or MLP ({type(block.mlp).__name__}) is not plain"
     if not all(isinstance(norm, nn.LayerNorm) for norm in (block.norm1, block.norm2)):
         return "its norm is not LayerNorm"
     if not all(isinstance(part, nn.Identity) for part in (block.attn.q_norm, block.attn.k_norm, block.attn.norm)):

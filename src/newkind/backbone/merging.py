@@ -53,9 +53,7 @@ def merge_tokens(xhat: Tensor, *, n_prefix: int, n_patches: int) -> MergedTokens
     sizes = groups.new_ones(groups.shape[:2])  # (B, N - n_prefix)
     while groups.shape[1] > n_patches:
         groups, sizes = _merge_pairs(groups, sizes, n_merged=min(groups.shape[1] - n_patches, groups.shape[1] // 2))
-    return MergedTokens(
-        torch.cat([prefix, groups], dim=1), torch.cat([sizes.new_ones(prefix.shape[:2]), sizes], dim=1)
-    )
+    return MergedTokens(torch.cat([prefix, groups], dim=1), torch.cat([sizes.new_ones(prefix.shape[:2]), sizes], dim=1))
 
 
 def _merge_pairs(groups: Tensor, sizes: Tensor, *, n_merged: int) -> MergedTokens:
