@@ -3,8 +3,8 @@
     python benchmarks/studies/one_pass.py FEATURES.npz ... --kinds "class" "class & windows" "class + mean patch"
 
 Each FEATURES.npz comes from one_pass_features.py or trunk_features.py. `a & b` is the mean of two features, `a + b` puts one
-beside the other, each of unit length. Cases: held out (labelled images alone; some known classes play new ones, 16 splits), the
-labels as given (3 seeds), and random splits (10). Choose by the first case. Prints Markdown: the mean cosine of the features with
+beside the other, each of unit length. Cases: held out (labelled images alone; some known classes play new ones, 12 splits), the
+labels as given (3 seeds), and random splits (6). Choose by the first case. Prints Markdown: the mean cosine of the features with
 those of the first kind (unless their dimensions differ) and, per case, All by name, matched All in brackets, and the difference
 by name from the first kind on the same splits with its standard error.
 """
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-HELD_OUT, SEEDS, SPLITS = 16, 3, 10
+HELD_OUT, SEEDS, SPLITS = 12, 3, 6
 
 
 def features_of(kind: str, stored: Mapping[str, NDArray[Any]]) -> Tensor:
