@@ -12,6 +12,7 @@ import argparse
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -57,7 +58,7 @@ def free_views(xhat: Tensor, cls: Tensor, tuned: TunedBlocks, chosen: Iterator[T
 
 
 @torch.no_grad()
-def features_of(views: Tensor, model: torch.nn.Module, tuned: TunedBlocks, seed: int) -> dict[str, Tensor]:
+def features_of(views: Tensor, model: Any, tuned: TunedBlocks, seed: int) -> dict[str, Tensor]:
     """All kinds of features (B, d) of views (B, 3, S, S)."""
     generator = torch.Generator().manual_seed(seed)
     x, found = model._pos_embed(model.patch_embed(views)), {}
@@ -96,7 +97,7 @@ def main() -> None:
         for kind, values in features_of(views, trunk.model, tuned, start).items():
             kept[kind].append(values)
     arrays = {kind: torch.cat(values).numpy() for kind, values in kept.items()}
-    np.savez(options.out, labels=collection.catalog.labels, truth=truth.labels, **arrays)
+    np.savez(options.out, labels=collection.catalog.labels, truth=truth.labels, **arrays)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":
