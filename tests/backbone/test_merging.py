@@ -1,12 +1,25 @@
 """Merged tokens against the exact computation where nothing is lost, and against a plain loop."""
 
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
+import newkind
+from error_codes import raises
 from newkind.backbone.folded import FoldedBlock, normalise_tokens
+from newkind.backbone.loader import load_backbone
 from newkind.backbone.merging import merge_tokens
+from newkind.backbone.online import OnlineTokens
+from newkind.backbone.sources import open_cache
 from newkind.backbone.vit import build_vit
+from newkind.config import BackboneConfig
+from newkind.data import Collection
+from newkind.data.views import ViewRecipe
+from newkind.errors import BackboneError, ConfigError
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +80,48 @@ def test_one_step_is_that_of_a_plain_loop() -> None:
         expected = torch.stack([torch.stack(group).mean(dim=0) for group in groups] + [a[i] for _, i in pairs[3:]])
         torch.testing.assert_close(found.double(), expected, atol=1e-5, rtol=1e-5)
         assert sizes.tolist() == [len(group) for group in groups] + [1] * (len(pairs) - 3)
+
+
+def test_merged_tokens_are_stored_and_used(collection: Collection, config: BackboneConfig) -> None:
+    """At 64 pixels, 16 patches are merged to 4; the cache gives what online tokens give."""
+    config = replace(config, image_size=64, patch_tokens=4)
+    own = load_backbone(config)
+    assert own.trunk.n_tokens == 5
+    cache = open_cache(collection, config, own)
+    online = OnlineTokens(collection.catalog.items, own.trunk, ViewRecipe(image_size=64))
+    (stored,), (exact,) = (s.evaluation_batches(iter([np.arange(3)]), (0, 2)) for s in (cache, online))
+    assert stored.tokens.xhat.shape == (6, 5, 192)
+    assert torch.equal(stored.tokens.sizes, exact.tokens.sizes)
+    assert stored.tokens.sizes.sum(dim=1).tolist() == [17] * 6
+    found, wanted = own.tuned(stored.tokens).detach(), own.tuned(exact.tokens).detach()
+    assert (found - wanted).norm() / wanted.norm() < 1e-3  # the error of half precision
+    whole = replace(config, patch_tokens=0)
+    full = open_cache(collection, whole, load_backbone(whole))
+    assert cache.store.folder != full.store.folder
+    assert cache.store.layout.record_bytes < 0.4 * full.store.layout.record_bytes
+
+
+def test_patches_are_not_merged_where_every_token_is_needed(config: BackboneConfig) -> None:
+    config = replace(config, image_size=64, patch_tokens=4)
+    with raises(ConfigError, "conflict"):
+        load_backbone(replace(config, tuned_blocks=2))
+    with raises(BackboneError, "unsupported-merging"):
+        load_backbone(replace(config, name="vit_small_patch16_dinov3.lvd1689m"))
+    assert load_backbone(replace(config, tuned_blocks=0)).trunk.n_patches == 0  # features need no tokens
+    assert load_backbone(replace(config, patch_tokens=16)).trunk.n_tokens == 17  # there are no more
+
+
+def test_a_training_on_merged_tokens(tmp_path: Path, photographs: Path) -> None:
+    options = {"backbone": "vit_tiny_patch16_224", "random_weights": True, "image_size": 64, "device": "cpu"}
+    (photographs / "unlabelled").mkdir()
+    for path in sorted((photographs / "a").iterdir())[:5]:
+        path.rename(photographs / "unlabelled" / path.name)
+    run = newkind.discover(
+        photographs, tmp_path / "run", epochs=1, views=2, patch_tokens=4, n_categories=3, report=False, **options
+    )
+    assert run.model.config.patch_tokens == 4
+    predicted = {Path(line.file).name: line for line in newkind.predict(tmp_path / "run", photographs / "unlabelled")}
+    found = {Path(line.file).name: line for line in run.assignments if line.status != "labelled"}
+    assert predicted.keys() == found.keys()
+    for name, line in found.items():
+        assert predicted[name].confidence == pytest.approx(line.confidence, abs=0.02)

@@ -63,6 +63,8 @@ class CacheKey:
         Number of the only view of a record, for features. Default: the evaluation view and V random views.
     precision : {"fp32", "bf16", "int8"}, default="fp32"
         Precision of the frozen blocks.
+    patch_tokens : int, default=0
+        Number of patch tokens per view after merging; 0 for all.
     """
 
     backbone: str
@@ -74,6 +76,7 @@ class CacheKey:
     dtype: str = "float16"
     view: int | None = None
     precision: TrunkPrecision = "fp32"
+    patch_tokens: int = 0
 
     @classmethod
     def of_feature(
@@ -111,7 +114,7 @@ class CacheKey:
 
     def settings(self) -> dict[str, Any]:
         """All fields as JSON; without defaults of fields that are newer than some caches."""
-        newer = {"view": None, "precision": "fp32"}
+        newer = {"view": None, "precision": "fp32", "patch_tokens": 0}
         return {name: value for name, value in asdict(self).items() if name not in newer or value != newer[name]}
 
     def folder(self, place: str) -> Path:
@@ -248,6 +251,7 @@ def _plan(place: str, key: CacheKey, trunk: Trunk, digests: list[bytes]) -> Cach
         dim=trunk.dim,
         dtype=key.dtype,
         keep_moments=trunk.keep_moments,
+        keep_sizes=trunk.n_patches > 0,
     )
     folder = key.folder(place)
     known: set[bytes] = {b""}

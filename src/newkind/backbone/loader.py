@@ -55,7 +55,8 @@ def load_backbone(config: BackboneConfig) -> Backbone:
     Raises
     ------
     ConfigError
-        With code `conflict` for int8 on an accelerator, `missing-package` for int8 without onnxruntime.
+        With code `conflict` for int8 on an accelerator or merged tokens with several tuned blocks, `missing-package` for
+        int8 without onnxruntime.
     BackboneError, WeightsError
         If the backbone or its weights cannot be used.
     """
@@ -80,6 +81,7 @@ def load_backbone(config: BackboneConfig) -> Backbone:
         trunk, tuned = FeatureTrunk(loaded.model), None
     else:
         trunk, tuned = split(loaded.model, n_tuned=config.tuned_blocks)
+        trunk.merge_patches(config.patch_tokens)
         tuned.to(device)
     trunk.use_precision(config.trunk_precision)
     return Backbone(trunk.to(device), tuned, loaded.sha256, loaded.source, device)

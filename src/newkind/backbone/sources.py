@@ -187,6 +187,7 @@ def plan_caches(
                 seed=config.view_seed,
                 dtype=config.dtype,
                 precision=config.trunk_precision,
+                patch_tokens=config.patch_tokens,
             )
         ]
     return [plan_cache(collection, key, backbone.trunk, digests=digests) for key in keys]
