@@ -34,6 +34,7 @@ __all__ = [
 
 T = TypeVar("T")
 EffortName = Literal["quick", "standard", "thorough"]
+TrunkPrecision = Literal["fp32", "bf16", "int8"]
 DEFAULT_BACKBONE = "vit_small_patch14_dinov2.lvd142m"
 
 
@@ -57,6 +58,10 @@ class BackboneConfig:
         Number of transformer blocks that are trained, counted from the last. With 0, features are stored instead of tokens.
     dtype : str, default="float16"
         Storage dtype of cached tokens: float16 or int8.
+    patch_tokens : int, default=0
+        Number of patch tokens per view in the token cache; similar ones are merged. 0 for all.
+    trunk_precision : str, default="fp32"
+        Precision of the frozen blocks: fp32, bf16 (mixed), or int8 on a CPU, which needs the extra `onnx`.
     view_seed : int, default=0
         Seed of the random views and of random weights.
     device : str, default="auto"
@@ -76,6 +81,8 @@ class BackboneConfig:
     views: int = setting(8, at_least=0, at_most=1000)
     tuned_blocks: int = setting(1, at_least=0)
     dtype: Literal["float16", "int8"] = "float16"
+    patch_tokens: int = setting(0, at_least=0)
+    trunk_precision: TrunkPrecision = "fp32"
     view_seed: int = setting(0, at_least=0, option=None)
     device: str = "auto"
 
