@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypedDict
 
 from newkind.backbone.token_store import ENTRY
 from newkind.errors import CacheError
 from newkind.paths import cache_dir
+from newkind.schema import read_json_file
 
 __all__ = ["StoredCache", "list_caches", "remove_cache"]
+
+
+class _Meta(TypedDict):
+    """What is read of meta.json."""
+
+    about: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -92,11 +99,11 @@ def _describe(folder: Path) -> StoredCache:
     """Description of a cache folder."""
     size = sum(path.stat().st_size for path in folder.iterdir()) / 1e9
     try:
-        about = json.loads((folder / "meta.json").read_text())["about"]
+        about = read_json_file(folder / "meta.json", _Meta)["about"]
         n_images = (folder / "index.bin").stat().st_size // ENTRY.itemsize
         content = f"tokens, {about['n_views']} + 1 views" if "view" not in about else _view_name(int(about["view"]))
         content += f", {about['precision']}" if "precision" in about else ""
-        return StoredCache(folder, about["place"], about["backbone"], content, n_images, size)
+        return StoredCache(folder, str(about["place"]), str(about["backbone"]), content, n_images, size)
     except (OSError, ValueError, KeyError, TypeError):
         return StoredCache(folder, "?", "?", "?", 0, size, readable=False)
 

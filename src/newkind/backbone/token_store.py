@@ -27,6 +27,7 @@ from newkind.backbone.decoded_views import DIGEST_BYTES
 from newkind.backbone.record_layout import RecordLayout
 from newkind.backbone.tokens import Tokens
 from newkind.errors import CacheError
+from newkind.schema import InvalidJson, read_json_file
 
 __all__ = ["TokenStore"]
 
@@ -220,8 +221,8 @@ class TokenStore:
             write_bytes(path, json.dumps(meta, indent=2).encode(), error=CacheError)
             return
         try:
-            found = json.loads(path.read_text())
-        except (OSError, ValueError) as error:
+            found = read_json_file(path, dict)
+        except (OSError, InvalidJson) as error:
             raise self._damaged(f"{path} cannot be read ({error}).") from None
         if found != wanted:
             raise CacheError(

@@ -118,6 +118,14 @@ def _ends_plainly() -> Iterator[None]:
             raise
         _drop_output()
         raise SystemExit(141) from None  # 128 + SIGPIPE, as `| head` ends other programs
+    except (MemoryError, RuntimeError) as error:
+        if "--debug" in sys.argv or not _is_out_of_memory(error):
+            raise
+        _fail(
+            "There is not enough memory for this.",
+            "Use smaller numbers of categories, views or images per batch, or a machine with more memory.",
+            "out-of-memory",
+        )
     except OSError as error:
         if "--debug" in sys.argv:
             raise
@@ -127,6 +135,12 @@ def _ends_plainly() -> Iterator[None]:
             f"Reading or writing failed: {error.strerror or error}{place}.",
             "Use newkind --debug ... for the traceback.",
         )
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Whether an error says that there is no memory; PyTorch raises a RuntimeError, and on a GPU a subclass of it."""
+    text = str(error).lower()
+    return isinstance(error, MemoryError) or "can't allocate memory" in text or "out of memory" in text
 
 
 def _drop_output() -> None:

@@ -39,6 +39,7 @@ def predict(
     from newkind.runs.assignments import assignments_csv
     from newkind.runs.model_io import load_model
     from newkind.runs.run import Run
+    from newkind.terminal import printable_lines
 
     opened = Run.open(Path(run))
     if out is not None and out.exists():
@@ -56,7 +57,8 @@ def predict(
         raise DataError("None of the images can be read.", code="nothing-readable")
     text = assignments_csv(found.assignments)
     if out is None:
-        sys.stdout.buffer.write(to_bytes(text))
+        # A file or a pipe gets the bytes of the names; a terminal would obey the escapes in them.
+        sys.stdout.buffer.write(to_bytes(printable_lines(text) if sys.stdout.isatty() else text))
         return
     write_text(out, text)
     n_unsure = sum(line.status == "unsure" for line in found.assignments)

@@ -25,7 +25,9 @@ from newkind.clustering.class_sized_clusters import HeldOutClasses, hold_out_cla
 from newkind.clustering.estimate import UNUSABLE_QUALITY, Estimate
 from newkind.clustering.known_share import count_known
 from newkind.clustering.known_sizes import estimate_known_sizes
+from newkind.config import MOST_CATEGORIES
 from newkind.errors import DataError
+from newkind.setting import check_number, check_seed
 
 __all__ = ["check_features", "estimate_n_categories"]
 
@@ -117,7 +119,9 @@ def estimate_n_categories(
     Raises
     ------
     DataError
-        `features-shape`, `features-not-finite` or `labels-unusable`.
+        `features-shape`, `features-not-finite`, `feature-scale` or `labels-unusable`.
+    ConfigError
+        `out-of-range` for a seed or an upper bound that cannot be used.
 
     Examples
     --------
@@ -130,6 +134,7 @@ def estimate_n_categories(
     >>> 10 <= found.n_categories <= 16
     True
     """
+    check_search(seed, max_categories)
     x, y = _check(features, labels, n_known)
     most = max(len(x), n_known + 1) if max_categories is None else max(min(max_categories, len(x)), n_known)
     rng = np.random.default_rng(seed)
@@ -142,6 +147,13 @@ def estimate_n_categories(
     if quality < UNUSABLE_QUALITY:
         return _guess(n_known, most, quality, curve)
     return _bounded(_count_new(sample, held_out, sizes, rng, seed), n_known, most, quality, curve)
+
+
+def check_search(seed: int, max_categories: int | None) -> None:
+    """Raise ConfigError unless the seed and the upper bound of a search can be used."""
+    check_seed("seed", seed)
+    if max_categories is not None:
+        check_number("max_categories", max_categories, at_least=2, at_most=MOST_CATEGORIES)
 
 
 def check_features(

@@ -24,7 +24,7 @@ from newkind.runs.assignments import Category, assignments_csv, assignments_of, 
 from newkind.runs.current_answer import refit_run
 from newkind.runs.decision import Decision, Event
 from newkind.runs.decisions import Decisions
-from newkind.runs.model_io import load_heads, read_card
+from newkind.runs.model_io import load_heads, model_digest, read_card
 from newkind.runs.replay import apply
 from newkind.runs.run import Run
 from newkind.runs.write_answer import write_answer
@@ -188,7 +188,7 @@ def accept_refit(run: Run, refit: Refit, *, author: str | None = None) -> Event:
     target.folder.mkdir(parents=True)
     try:
         save_tensors(target.model_file, refit.tensors, {"newkind": "model"})
-        target.write_json(target.model_card, refit.card)
+        target.write_json(target.model_card, refit.card | {"model_sha256": model_digest(target)})
         target.write_json(target.categories_file, category_rows(refit.own.list_categories()))
         target.write_text(target.assignments_file, assignments_csv(refit.own.assignments_by_id()))
         event = Decisions(run).decide(Decision("refit", refit=name), author=author, based_on=refit.before.last)

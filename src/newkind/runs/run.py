@@ -21,6 +21,8 @@ from newkind import __version__, atomic
 from newkind.errors import RunError
 from newkind.runs.decision_log import DecisionLog
 from newkind.runs.format_1 import upgrade_config
+from newkind.runs.run_files import MetricsRow, RunConfigFile
+from newkind.schema import InvalidJson, check_json, parse_json, read_json_file
 
 __all__ = ["ANSWER_LOCK", "FORMAT", "REFITS", "REPORT_MARK", "Run"]
 
@@ -40,6 +42,16 @@ REPORT_MARK = '<meta name="generator" content="Newkind '
 def _is_leftover(path: Path) -> bool:
     """Whether a killed process may have left this file or folder."""
     return path.name in (LOCK, ANSWER_LOCK, NEXT) or path.name.endswith(atomic.PARTIAL)
+
+
+@contextmanager
+def _unreadable(path: Path) -> Iterator[None]:
+    """Raise RunError for a file of a run that cannot be read or has another content than expected."""
+    try:
+        yield
+    except (OSError, InvalidJson) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise RunError(f"{path} cannot be read ({reason}).", code="unreadable", file=path) from None
 
 
 class Run:
@@ -236,7 +248,7 @@ class Run:
                 folder=self.folder,
             )
         if content["format"] == 1:
-            return upgrade_config(content, self.config_file)
+            content = upgrade_config(content, self.config_file) | {"format": FORMAT}
         if content["format"] != FORMAT:
             raise RunError(
                 f"{self.folder} has format {content['format']}, written by Newkind {content.get('newkind', '?')}. "
@@ -245,6 +257,8 @@ class Run:
                 code="unknown-format",
                 folder=self.folder,
             )
+        with _unreadable(self.config_file):
+            check_json(content, RunConfigFile)
         return content
 
     def write_config(self, config: dict[str, Any]) -> None:
@@ -255,18 +269,31 @@ class Run:
         """Replace some entries of config.json."""
         self.write_config(self.config() | changes)
 
-    def read_json(self, path: Path) -> dict[str, Any]:
-        """Content of a JSON file of the run, which must be an object."""
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+    def read_json(self, path: Path, schema: Any = dict) -> dict[str, Any]:
+        """Content of a JSON file of the run.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+        schema : type, default=dict
+            What it must contain, as in `newkind.schema`: any object, or a TypedDict.
+
+        Returns
+        -------
+        dict
+
+        Raises
+        ------
+        RunError
+            With the code `missing-file` or `unreadable`.
+        """
+        if not path.exists():
             raise RunError(
                 f"{self.folder} is not a finished Newkind run: it has no {path.name}.", code="missing-file", file=path
-            ) from None
-        except (OSError, ValueError, RecursionError) as error:
-            raise RunError(f"{path} cannot be read ({error}).", code="unreadable", file=path) from None
-        if not isinstance(content, dict):
-            raise RunError(f"{path} does not contain a JSON object.", code="unreadable", file=path)
+            )
+        with _unreadable(path):
+            content: dict[str, Any] = read_json_file(path, schema)
         return content
 
     def write_json(self, path: Path, content: dict[str, Any]) -> None:
@@ -316,10 +343,10 @@ class Run:
         """Complete rows of metrics.jsonl; an incomplete last row is left out."""
         rows: list[dict[str, Any]] = []
         if self.metrics_file.exists():
-            for line in self.metrics_file.read_text(encoding="utf-8").splitlines():
+            for line in self.metrics_file.read_bytes().splitlines():
                 try:
-                    rows.append(json.loads(line))
-                except ValueError:
+                    rows.append(dict(parse_json(line, MetricsRow)))
+                except InvalidJson:
                     break
         return rows
 

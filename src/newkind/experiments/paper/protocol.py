@@ -42,9 +42,9 @@ class Protocol:
         Configuration of the backbone.
     """
 
-    seeds: int = setting(3, at_least=1)
-    epochs: int = setting(200, at_least=1)
-    batch_size: int | None = setting(None, at_least=2)
+    seeds: int = setting(3, at_least=1, at_most=1000)
+    epochs: int = setting(200, at_least=1, at_most=10**6)
+    batch_size: int | None = setting(None, at_least=2, at_most=2**20)
     equal: bool = False
     recipe: Literal["release", "paper"] = "release"
     online: bool = False

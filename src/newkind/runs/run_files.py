@@ -1,0 +1,72 @@
+"""Schemas of the JSON files of a run folder, which may come from somebody else."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+__all__ = ["CategoriesFile", "CategoryRow", "EstimateFile", "MetricsRow", "ModelCard", "RunConfigFile"]
+
+
+class RunConfigFile(TypedDict):
+    """config.json, in the current format."""
+
+    format: int
+    fingerprint: str
+    newkind: NotRequired[str]
+    data: NotRequired[str | None]
+    root: NotRequired[str | None]
+    config: NotRequired[dict[str, Any]]
+    n_categories: NotRequired[dict[str, Any]]
+    answer: NotRequired[Literal["first", "final"]]
+
+
+class CategoryRow(TypedDict):
+    """One category of categories.json."""
+
+    name: str
+    status: str
+    prototype: int
+    n_images: int
+    mean_confidence: float
+    n_unsure: NotRequired[int]
+
+
+class CategoriesFile(TypedDict):
+    """categories.json."""
+
+    categories: list[CategoryRow]
+
+
+class ModelCard(TypedDict):
+    """model.json, in the current format."""
+
+    method: str
+    method_config: dict[str, Any]
+    n_categories: int
+    backbone: dict[str, Any]
+    weights_sha256: str | None
+    dim: int
+    n_known: int
+    weights_source: NotRequired[str | None]
+    model_sha256: NotRequired[str]
+    views: NotRequired[list[int]]
+
+
+class EstimateFile(TypedDict):
+    """estimate-k.json."""
+
+    n_categories: int
+    low: int
+    high: int
+    n_known: int
+    way: str
+    quality: float
+    curve: list[list[float]]
+    known_share: NotRequired[float]
+
+
+class MetricsRow(TypedDict):
+    """A row of metrics.jsonl."""
+
+    epoch: int
+    seconds: NotRequired[float]
