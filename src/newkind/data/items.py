@@ -14,12 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from newkind.data.decoding import MIN_SIDE, broken_image, decode, to_rgb
+from newkind.data.decoding import MIN_SIDE, broken_image, decode
 from newkind.data.names import Names
+from newkind.data.rgb import to_rgb
 from newkind.errors import DataError
 
 __all__ = ["ArrayImages", "DatasetImages", "Features", "FileImages", "Images"]
 
+MAX_FILE_BYTES = 2**29
+"""Largest image file; it is read as a whole."""
 ROWS_PER_CHECK = 65536
 """Rows checked for NaN at a time, so that a memory-mapped array does not have to fit in memory."""
 
@@ -145,6 +148,9 @@ class FileImages(Images):
             with open(self.path(index), "rb", opener=_open_without_waiting) as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     raise broken_image(self.names[index], "not a regular file", code="not-a-file")
+                if (n_bytes := os.fstat(file.fileno()).st_size) > MAX_FILE_BYTES:
+                    reason = f"too large ({n_bytes / 1e6:,.0f} MB, the limit is {MAX_FILE_BYTES / 1e6:,.0f} MB)"
+                    raise broken_image(self.names[index], reason, code="image-too-large")
                 return file.read()
         except OSError as error:
             reason = f"cannot be read ({error.strerror})"
