@@ -26,6 +26,7 @@ from newkind.clustering.estimate import UNUSABLE_QUALITY, Estimate
 from newkind.clustering.known_share import count_known
 from newkind.clustering.known_sizes import estimate_known_sizes
 from newkind.config import MOST_CATEGORIES
+from newkind.data.feature_scale import check_scale
 from newkind.errors import DataError
 from newkind.setting import check_number, check_seed
 
@@ -189,7 +190,7 @@ def check_features(
 def _check(features: Tensor | NDArray[Any], labels: ArrayLike, n_known: int) -> tuple[Tensor, Ints]:
     """Check features (n, d) and labels (n,), and return them as float32 on the CPU and int64."""
     x, y = torch.as_tensor(features, dtype=torch.float32).cpu(), np.asarray(labels, dtype=np.int64)
-    if x.ndim != 2 or y.shape != x.shape[:1] or len(x) < 2:
+    if x.ndim != 2 or x.shape[1] == 0 or y.shape != x.shape[:1] or len(x) < 2:
         raise DataError(
             f"Estimating the number of categories needs features (n, d) of at least 2 samples and n labels; got shapes "
             f"{tuple(x.shape)} and {y.shape}.",
@@ -201,6 +202,8 @@ def _check(features: Tensor | NDArray[Any], labels: ArrayLike, n_known: int) -> 
             fix="Check how the features were computed.",
             code="features-not-finite",
         )
+    given = torch.as_tensor(features).detach().cpu()  # numbers that are too small for float32 are zero in x
+    check_scale(given.numpy() if given.dtype == torch.float64 else x.detach().numpy())
     if n_known < 1 or not (y >= 0).any() or y.max() >= n_known:
         raise DataError(
             f"At least one sample must be labelled, with classes 0 to {n_known - 1} for `n_known` = {n_known}; the largest "

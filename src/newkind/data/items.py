@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from newkind.data.decoding import MIN_SIDE, broken_image, decode
+from newkind.data.feature_scale import check_scale
 from newkind.data.names import Names
 from newkind.data.rgb import to_rgb
 from newkind.errors import DataError
@@ -267,7 +268,7 @@ class Features:
     Raises
     ------
     DataError
-        If the dtype or the shape is another one, or a value is NaN or infinite.
+        If the dtype or the shape is another one, or a value is NaN, infinite, or too large or too small for float32.
 
     Examples
     --------
@@ -288,15 +289,7 @@ class Features:
                 shape=self.values.shape,
             )
         for start in range(0, len(self.values), ROWS_PER_CHECK):
-            bad = np.flatnonzero(~np.isfinite(self.values[start : start + ROWS_PER_CHECK]).all(axis=1))
-            if bad.size:
-                row = start + int(bad[0])
-                raise DataError(
-                    f"Row {row} of the features has NaN or infinite values.",
-                    fix="Remove or correct that row.",
-                    code="not-finite",
-                    row=row,
-                )
+            check_scale(self.values[start : start + ROWS_PER_CHECK], start)
 
     def __len__(self) -> int:
         return len(self.values)
