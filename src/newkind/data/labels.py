@@ -123,7 +123,8 @@ def encode_truth(truth: Iterable[Any], given: Labels) -> Truth:
 def label_name(value: Any) -> str | None:
     """Class name of a label, or None for unlabelled; raises DataError for values that are not labels."""
     if isinstance(value, str):
-        return None if value.strip() in ("", "-1") else str(value)  # np.str_ becomes str
+        name = str(value).strip()  # np.str_ becomes str; `bee ` and `bee` are one class
+        return None if name in ("", "-1") else name
     if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
         return None
     is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -16,7 +16,7 @@ from newkind.data.labels import label_name
 from newkind.data.names import printable
 from newkind.errors import DataError
 
-__all__ = ["FILE_COLUMNS", "Row", "csv_delimiter", "read_rows"]
+__all__ = ["FILE_COLUMNS", "Row", "csv_delimiter", "plain_name", "read_rows"]
 
 FILE_COLUMNS = ("file_name", "file")
 
@@ -48,13 +48,13 @@ class _Columns:
     """Positions of the columns in a CSV file."""
 
     file: int
-    label: int
+    label: int | None
     truth: int | None
 
 
-def read_rows(path: Path) -> Iterator[Row]:
-    """Rows of a .jsonl, .csv or .tsv file."""
-    return _read_json_lines(path) if path.suffix.lower() == ".jsonl" else _read_csv(path)
+def read_rows(path: Path, *, needed: tuple[str, ...] = ("label",)) -> Iterator[Row]:
+    """Rows of a .jsonl, .csv or .tsv file. A CSV file must have one of the `needed` columns."""
+    return _read_json_lines(path) if path.suffix.lower() == ".jsonl" else _read_csv(path, needed)
 
 
 def csv_delimiter(header: str) -> str:
@@ -78,7 +78,7 @@ def _open_text(path: Path) -> Iterator[TextIO]:
         raise DataError(f"{path} cannot be read ({error.strerror}).", code="unreadable", path=str(path)) from None
 
 
-def _read_csv(path: Path) -> Iterator[Row]:
+def _read_csv(path: Path, needed: tuple[str, ...]) -> Iterator[Row]:
     """Rows of a CSV file with a header."""
     with _open_text(path) as file:
         first = file.readline()
@@ -86,7 +86,7 @@ def _read_csv(path: Path) -> Iterator[Row]:
         reader = csv.reader(file, delimiter=csv_delimiter(first), strict=True)
         try:
             header = [column.strip().lower() for column in next(reader, [])]
-            at = _columns(path, header)
+            at = _columns(path, header, needed)
             for cells in reader:
                 if not cells:
                     continue
@@ -98,8 +98,9 @@ def _read_csv(path: Path) -> Iterator[Row]:
                         path=str(path),
                         line=reader.line_num,
                     )
+                label = "" if at.label is None else label_name(cells[at.label]) or ""
                 truth = None if at.truth is None else label_name(cells[at.truth]) or ""
-                yield Row(reader.line_num, _file(cells[at.file]), label_name(cells[at.label]) or "", truth)
+                yield Row(reader.line_num, plain_name(cells[at.file]), label, truth)
         except csv.Error as error:
             raise DataError(
                 f"{path}, line {reader.line_num}: not a readable CSV file ({error}).",
@@ -109,18 +110,19 @@ def _read_csv(path: Path) -> Iterator[Row]:
             ) from None
 
 
-def _columns(path: Path, header: list[str]) -> _Columns:
-    """Positions of the columns in the header."""
+def _columns(path: Path, header: list[str], needed: tuple[str, ...]) -> _Columns:
+    """Positions of the columns in the header, which has one of those that are needed."""
     file = next((header.index(name) for name in FILE_COLUMNS if name in header), None)
-    if file is None or "label" not in header:
+    if file is None or not set(needed) & set(header):
         raise DataError(
-            f"{path} has the columns {', '.join(map(printable, header)) or '(none)'}; expected file_name and label.",
+            f"{path} has the columns {', '.join(map(printable, header)) or '(none)'}; expected file_name and {needed[0]}.",
             fix="Name the columns in the first line, and leave the label of an unlabelled image empty.",
             code="missing-column",
             path=str(path),
             columns=header,
         )
-    return _Columns(file, header.index("label"), header.index("truth") if "truth" in header else None)
+    label, truth = (header.index(name) if name in header else None for name in ("label", "truth"))
+    return _Columns(file, label, truth)
 
 
 def _read_json_lines(path: Path) -> Iterator[Row]:
@@ -142,7 +144,7 @@ def _read_json_lines(path: Path) -> Iterator[Row]:
                     line=number,
                 )
             truth = _json_label(row["truth"], path, number) if "truth" in row else None
-            yield Row(number, _file(name), _json_label(row.get("label"), path, number), truth)
+            yield Row(number, plain_name(name), _json_label(row.get("label"), path, number), truth)
 
 
 def _json_label(value: Any, path: Path, line: int) -> str:
@@ -157,6 +159,6 @@ def _json_label(value: Any, path: Path, line: int) -> str:
         ) from None
 
 
-def _file(name: str) -> str:
+def plain_name(name: str) -> str:
     """File name with forward slashes and without "." and ".." parts where possible."""
     return os.path.normpath(name.strip().replace("\\", "/")) if name.strip() else ""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import os
+from pathlib import Path
 
 from newkind.data.names import printable
-from newkind.data.table_rows import FILE_COLUMNS, csv_delimiter
+from newkind.data.table_rows import read_rows
 from newkind.errors import DataError
 
 __all__ = ["read_truth"]
@@ -15,47 +15,43 @@ TRUTH_COLUMNS = ("truth", "label")
 
 
 def read_truth(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Read the true classes of images from a CSV file. The images do not have to exist.
+    """Read the true classes of images from a table. The images do not have to exist.
 
     Parameters
     ----------
     path : path-like
-        CSV file with the columns `file_name` (or `file`) and `truth` (or `label`). Rows without a class are left out.
+        A .csv, .tsv or .jsonl file, read as `read_table` does, with the columns `file_name` (or `file`) and `truth` (or
+        `label`). Rows without a class (empty, or -1) are left out.
 
     Returns
     -------
     dict of str to str
-        True class by file name.
+        True class by file name, without "." and ".." parts where possible.
 
     Raises
     ------
     DataError
-        If the file cannot be read (`unreadable`) or has other columns (`missing-column`).
+        If the file cannot be read (`unreadable`), has other columns (`missing-column`), or gives an image two classes
+        (`label-conflict`).
 
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
     >>> path = Path(tempfile.mkdtemp()) / "truth.csv"
     >>> _ = path.write_text("file_name,truth\\n1.jpg,bee\\n2.jpg,\\n")
     >>> read_truth(path)
     {'1.jpg': 'bee'}
     """
-    try:
-        with open(path, newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
-            first = file.readline()
-            file.seek(0)
-            reader = csv.DictReader(file, delimiter=csv_delimiter(first))
-            header = reader.fieldnames or []
-            name = next((column for column in FILE_COLUMNS if column in header), None)
-            truth = next((column for column in TRUTH_COLUMNS if column in header), None)
-            if name is None or truth is None:
-                raise DataError(
-                    f"{path} has the columns {', '.join(map(printable, header)) or '(none)'}; expected file_name and truth.",
-                    code="missing-column",
-                    path=str(path),
-                    columns=list(header),
-                )
-            return {row[name]: row[truth] for row in reader if row[truth]}
-    except (OSError, csv.Error) as error:
-        raise DataError(f"{path} cannot be read ({error}).", code="unreadable", path=str(path)) from None
+    found: dict[str, str] = {}
+    for row in read_rows(Path(path), needed=TRUTH_COLUMNS):
+        name = row.label if row.truth is None else row.truth
+        if name and found.setdefault(row.file, name) != name:
+            raise DataError(
+                f"{path}, line {row.line}: {printable(row.file)} has two true classes, '{printable(found[row.file])}' and "
+                f"'{printable(name)}'.",
+                fix="Keep one of the two lines.",
+                code="label-conflict",
+                path=str(path),
+                file=row.file,
+            )
+    return found

@@ -29,6 +29,9 @@ class CategoryRow(TypedDict):
     n_images: int
     mean_confidence: float
     n_unsure: NotRequired[int]
+    id: NotRequired[str]
+    approved: NotRequired[bool]
+    prototypes: NotRequired[list[int]]
 
 
 class CategoriesFile(TypedDict):
