@@ -197,7 +197,7 @@ def test_strips_give_the_same_pixels_as_the_whole(
         image = image.convert("RGB").convert("P")
         image.info["transparency"] = bytes(range(256))
     elif mode in ("I;16", "I", "F"):
-        image = Image.fromarray((values[..., 0].astype({"I;16": np.uint16, "I": np.int32, "F": np.float32}[mode]) * 97))
+        image = Image.fromarray(values[..., 0].astype({"I;16": np.uint16, "I": np.int32, "F": np.float32}[mode]) * 97)
     else:
         image = image.convert(mode)
     for factor in (1, 3):
@@ -209,9 +209,7 @@ def test_strips_give_the_same_pixels_as_the_whole(
 
 
 @pytest.mark.parametrize("suffix", ["png", "jpg", "webp", "tiff"])
-def test_a_large_image_shrinks_by_a_whole_number(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
-) -> None:
+def test_a_large_image_shrinks_by_a_whole_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
     path = tmp_path / f"x.{suffix}"
     Image.fromarray(COLOUR).resize((640, 320)).save(path)
     full = decode(path.read_bytes(), name="x")

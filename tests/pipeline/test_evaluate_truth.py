@@ -53,7 +53,9 @@ def test_every_way_to_write_a_table_gives_the_same_scores(
 
 def test_minus_one_is_no_class(run: Run, tmp_path: Path, clouds: dict[str, np.ndarray]) -> None:
     lines = rows(clouds)
-    scores = score(run, tmp_path, ["file_name,truth", *lines[:-5], *(line.rsplit(",")[0] + ",-1" for line in lines[-5:])])
+    scores = score(
+        run, tmp_path, ["file_name,truth", *lines[:-5], *(line.rsplit(",")[0] + ",-1" for line in lines[-5:])]
+    )
     assert scores.n_without == 5
     assert scores.evaluation.to_dict()["n_classes"] == 6
 

@@ -42,7 +42,7 @@ def newkind(arguments: Sequence[str]) -> Done:
             main()
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - what is a traceback for the user
             code, trace = None, traceback.format_exc()
     return Done(code, _text(output), _text(errors), trace)
 

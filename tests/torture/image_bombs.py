@@ -127,11 +127,19 @@ def bombs(*, quick: bool = False) -> Iterator[tuple[str, bytes]]:
     yield "rgb-strip.tiff", tiff(side, side)
     yield "grey32-strip.tiff", tiff(side, side, bits=32, samples=1)
     yield "claims.tiff", tiff(40_000, 40_000, samples=1)
-    yield "animated.gif", encoded("GIF", "P", side, side, save_all=True, append_images=[Image.new("P", (side, side), 7)])
+    yield (
+        "animated.gif",
+        encoded("GIF", "P", side, side, save_all=True, append_images=[Image.new("P", (side, side), 7)]),
+    )
     yield "claims.gif", gif(65_535, 65_535)
     yield "run-length.bmp", bmp(3000, 3000)
     yield "progressive.jpg", encoded("JPEG", "RGB", side, side, progressive=True)
-    yield "sideways.jpg", encoded("JPEG", "L", side, side, exif=b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0")
+    yield (
+        "sideways.jpg",
+        encoded(
+            "JPEG", "L", side, side, exif=b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0"
+        ),
+    )
     yield "claims.webp", encoded("WEBP", "RGB", 12000, 12000)
 
 
@@ -157,7 +165,9 @@ def read_all(folder: Path) -> dict[str, object]:
     checks = list(map_ahead(lambda i: check_image(images, i), every, n_threads=N_THREADS, ahead=64))
     views = list(
         map_ahead(
-            lambda i: views_or_skipped(images, i, lambda image: evaluation_view(resize_for_views(image, recipe), recipe)),
+            lambda i: views_or_skipped(
+                images, i, lambda image: evaluation_view(resize_for_views(image, recipe), recipe)
+            ),
             every,
             n_threads=N_THREADS,
             ahead=64,

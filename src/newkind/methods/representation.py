@@ -49,7 +49,7 @@ class RepresentationConfig(MethodConfig):
     projector_hidden: int = setting(2048, at_least=1, at_most=2**16)
     projector_out: int = setting(256, at_least=1, at_most=2**16)
     projector_layers: int = setting(3, at_least=1, at_most=100)
-    projector_width: int = setting(0, at_least=0, at_most=2**16)
+    projector_width: int = setting(0, at_least=0, at_most=2**20)
 
 
 def build_projector(dim: int, config: RepresentationConfig) -> Projector:

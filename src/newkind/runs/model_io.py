@@ -194,7 +194,9 @@ def read_card(owner: Run) -> dict[str, Any]:
             raise ValueError("`views` is empty")
         # Before anything is made of that size.
         if owner.model_file.exists() and card["dim"] * card["n_categories"] > owner.model_file.stat().st_size:
-            raise ValueError(f"{card['n_categories']:,} categories of {card['dim']:,} features are not in the model file")
+            raise ValueError(
+                f"{card['n_categories']:,} categories of {card['dim']:,} features are not in the model file"
+            )
     return card
 
 
