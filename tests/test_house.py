@@ -304,6 +304,8 @@ TESTS = sorted(Path(__file__).parent.rglob("*.py"))
 def test_tests_mirror_the_packages() -> None:
     for path in TESTS:
         folder = path.parent.relative_to(Path(__file__).parent)
+        if folder.parts[:1] == ("torture",):  # all packages at once
+            continue
         assert (SOURCE / folder).is_dir(), f"{path}: there is no package {folder}"
 
 

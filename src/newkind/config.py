@@ -93,6 +93,10 @@ class BackboneConfig:
         if self.weights is not None:  # so that a run can be used from another folder
             object.__setattr__(self, "weights", Path(self.weights).resolve())
         check_settings(self)
+        if self.random_weights and self.weights is not None:
+            raise ConfigError(
+                "`weights` and `random_weights` cannot be used together.", fix="Leave out one of them.", code="conflict"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +150,7 @@ class TrainingConfig:
     views_per_step: int = setting(2, at_least=2, at_most=64)
     global_losses: bool = False
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    evaluate_every: int = setting(10, at_least=1, at_most=10**6)
+    evaluate_every: int = setting(10, at_least=1, at_most=10**9)
     checkpoint_seconds: float = setting(60.0, at_least=0, envvar="NEWKIND_CHECKPOINT_SECONDS")
     seed: int = setting(0, at_least=0, at_most=LARGEST_SEED)
 

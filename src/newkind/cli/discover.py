@@ -90,6 +90,7 @@ def discover(
     from newkind.pipeline.discover import discover as run_discovery
     from newkind.training.display import TrainingDisplay
 
+    _refuse_both(overwrite=overwrite, resume=resume)
     distributed.init_from_environment()
     if not distributed.main_process():
         _hide_messages()
@@ -119,6 +120,15 @@ def discover(
         if distributed.main_process():
             _print_outcome(outcome, config, report_outcome(outcome, collection) if report else None)
     distributed.shutdown()
+
+
+def _refuse_both(*, overwrite: bool, resume: bool) -> None:
+    from newkind.errors import ConfigError
+
+    if overwrite and resume:
+        raise ConfigError(
+            "`overwrite` and `resume` cannot be used together.", fix="Leave out one of the two.", code="conflict"
+        )
 
 
 @contextmanager

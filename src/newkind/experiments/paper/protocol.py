@@ -82,7 +82,10 @@ def read_methods(text: str) -> tuple[str, ...]:
     -------
     tuple of str
     """
-    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if text and not names:
+        raise ConfigError(f"`methods` must be names such as simgcd,gcd, got '{text}'.", code="unknown-method")
+    return names
 
 
 def read_epsilons(text: str) -> tuple[float, ...]:
