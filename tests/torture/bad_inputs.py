@@ -14,11 +14,10 @@ from pathlib import Path
 from types import FrameType
 
 import numpy as np
-from hypothesis import strategies as st
-from PIL import Image
-
 from bad_values import BAD_TEXTS, bad_json, bad_options, bad_table
 from command_line import Done, newkind
+from hypothesis import strategies as st
+from PIL import Image
 from small_runs import BACKBONE, SmallRuns
 
 __all__ = ["KINDS", "Attempt", "attempt"]
@@ -29,7 +28,16 @@ JSON_FILES = ("config.json", "categories.json", "model.json", "scores.json", "en
 METRICS = '{"epoch": 1, "seconds": 1.0, "loss/total": 1.0, "learning_rate": 0.1}\n'
 BINARY_FILES = ("model.safetensors", "features.npy", "assignments.csv", "decisions.sqlite", "checkpoint.safetensors")
 OPTIONS = (
-    *("--views", "--epochs", "--batch-size", "--seed", "--image-size", "--learning-rate", "--n-categories", "--at-most"),
+    *(
+        "--views",
+        "--epochs",
+        "--batch-size",
+        "--seed",
+        "--image-size",
+        "--learning-rate",
+        "--n-categories",
+        "--at-most",
+    ),
     *("--min-confidence", "--method", "--recipe", "--set", "--effort", "--device", "--backbone", "--tuned-blocks"),
     *("--dtype", "--views-per-step", "--precision", "--evaluate-every", "--checkpoint-seconds", "--patch-tokens"),
 )
@@ -141,7 +149,9 @@ def _npz(data: st.DataObject, runs: SmallRuns, folder: Path) -> list[str]:
     else:
         with np.load(runs.features) as found:
             held = dict(found)
-        for key in data.draw(st.lists(st.sampled_from(["features", "images", "labels", "truth", "names", "x"]), min_size=1)):
+        for key in data.draw(
+            st.lists(st.sampled_from(["features", "images", "labels", "truth", "names", "x"]), min_size=1)
+        ):
             if data.draw(st.integers(0, 3)) == 0:
                 held.pop(key, None)
             else:
@@ -169,7 +179,11 @@ def _images(data: st.DataObject, runs: SmallRuns, folder: Path) -> list[str]:
     """A folder with damaged images under odd names."""
     for i in range(data.draw(st.integers(1, 4))):
         suffix, content = _encoded(data)
-        sub = folder / "data" / _name(data.draw(st.sampled_from(["a", "b", "unlabelled", "[red]", "\x1b[31mx", ".hidden"])))
+        sub = (
+            folder
+            / "data"
+            / _name(data.draw(st.sampled_from(["a", "b", "unlabelled", "[red]", "\x1b[31mx", ".hidden"])))
+        )
         sub.mkdir(parents=True, exist_ok=True)
         name = _name(f"{data.draw(st.sampled_from(BAD_TEXTS))[:40]}{i}.{suffix}")
         damaged = content if data.draw(st.integers(0, 2)) == 0 else damaged_bytes(data, content)

@@ -20,11 +20,10 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 os.environ["COLUMNS"] = "200"
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from hypothesis import HealthCheck, Phase, given, seed, settings  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
-
-from bad_inputs import KINDS, Attempt, attempt  # noqa: E402
-from small_runs import SmallRuns, make_runs  # noqa: E402
+from bad_inputs import KINDS, Attempt, attempt
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from small_runs import SmallRuns, make_runs
 
 
 def torture(kind: str, n_inputs: int, runs: SmallRuns, folder: Path, *, first: int = 0) -> list[Attempt]:
@@ -74,7 +73,9 @@ def main() -> None:
                 print("FAILED:", each.arguments)
                 print(each.done.traceback or f"exit code {each.done.code}, {each.done.errors!r}")
             n_failed, n_inputs = n_failed + len(failed), n_inputs + len(found)
-    print(json.dumps({"name": "bad inputs", "value": n_failed, "bar": 0, "ok": not n_failed, "unit": f"of {n_inputs:,}"}))
+    print(
+        json.dumps({"name": "bad inputs", "value": n_failed, "bar": 0, "ok": not n_failed, "unit": f"of {n_inputs:,}"})
+    )
 
 
 if __name__ == "__main__":

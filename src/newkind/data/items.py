@@ -18,7 +18,7 @@ from newkind.data.decoding import MIN_SIDE, broken_image, decode
 from newkind.data.feature_scale import check_scale
 from newkind.data.names import Names
 from newkind.data.rgb import to_rgb
-from newkind.errors import DataError
+from newkind.errors import BrokenImage, DataError
 
 __all__ = ["ArrayImages", "DatasetImages", "Features", "FileImages", "Images"]
 
@@ -156,6 +156,10 @@ class FileImages(Images):
         except OSError as error:
             reason = f"cannot be read ({error.strerror})"
             raise broken_image(self.names[index], reason, code="unreadable") from None
+        except BrokenImage:  # which is a ValueError
+            raise
+        except ValueError:
+            raise broken_image(self.names[index], "a name that no file can have", code="unreadable") from None
 
     def open(self, index: int) -> Image.Image:
         return decode(self.content(index), name=self.names[index])
