@@ -92,8 +92,7 @@ def discover(
 
     _refuse_both(overwrite=overwrite, resume=resume)
     distributed.init_from_environment()
-    if not distributed.main_process():
-        _hide_messages()
+    _hide_repeated_messages()
     with distributed.clear_message(), _names_what_is_left(out):
         collection = open_data(data)
         config = configure(
@@ -145,11 +144,14 @@ def _names_what_is_left(out: Path) -> Iterator[None]:
         raise
 
 
-def _hide_messages() -> None:
-    """Messages of other processes than the first would repeat its own."""
+def _hide_repeated_messages() -> None:
+    """Hide the messages of other processes than the first, which would repeat its own."""
     import logging
 
-    logging.getLogger("newkind").setLevel(logging.ERROR)
+    from newkind.distributed import main_process
+
+    if not main_process():
+        logging.getLogger("newkind").setLevel(logging.ERROR)
 
 
 def _print_costs(collection: Collection, config: DiscoverConfig) -> None:

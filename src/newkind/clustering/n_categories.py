@@ -119,10 +119,8 @@ def estimate_n_categories(
 
     Raises
     ------
-    DataError
-        `features-shape`, `features-not-finite`, `feature-scale` or `labels-unusable`.
-    ConfigError
-        `out-of-range` for a seed or an upper bound that cannot be used.
+    DataError, ConfigError
+        `features-shape`, `features-not-finite`, `feature-scale` or `labels-unusable`; `out-of-range` for `seed` or `max_categories`.
 
     Examples
     --------

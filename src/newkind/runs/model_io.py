@@ -217,7 +217,7 @@ def load_heads(owner: Run) -> Method:
 
 
 def model_digest(owner: Run) -> str:
-    """SHA-256 of a model file. It is computed anew each time, because the file may have changed."""
+    """SHA-256 of a model file. It is not cached, because the file may have changed."""
     with open(owner.model_file, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
