@@ -1,0 +1,106 @@
+// What every page has: messages, undo and redo, help, and news about decisions made elsewhere.
+
+import { decide, get, make, post, refreshParts, Refused, state } from "./api.js";
+import { onKey, showHelp } from "./keys.js";
+import { showRefit } from "./refit.js";
+
+const POLL_SECONDS = 4;
+const page = { refresh: async () => location.reload(), isBusy: () => false };
+
+// `refresh` shows the present state of the page; `isBusy` says whether that would lose something, such as a selection.
+export function setUpPage(actions) {
+  Object.assign(page, actions);
+}
+
+export function tell(text, kind = "done") {
+  const place = document.getElementById("messages");
+  const line = make("p", { className: kind, textContent: text });
+  place.replaceChildren(line);
+  setTimeout(() => line.remove(), kind === "done" ? 6000 : 15000);
+}
+
+function tellStale(text) {
+  const place = document.getElementById("stale");
+  const button = make("button", { type: "button", textContent: "Refresh" });
+  button.addEventListener("click", refreshPage);
+  place.replaceChildren(make("span", { textContent: text }), button);
+  place.hidden = false;
+}
+
+export async function refreshPage() {
+  document.getElementById("stale").hidden = true;
+  await page.refresh();
+}
+
+// Run an action; what goes wrong is told in the page. Returns whether it succeeded.
+export async function attempt(action) {
+  try {
+    await action();
+    return true;
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    if (error.code === "stale") tellStale(error.message);
+    else tell(error.message, "failed");
+    return false;
+  }
+}
+
+// Record decisions, tell what was done, and show the new state.
+export async function carryOut(...decisions) {
+  return attempt(async () => {
+    const done = await decide(...decisions);
+    tell(done.text);
+    await refreshPage();
+  });
+}
+
+const undo = () => attempt(async () => {
+  const done = await post("/api/undo");
+  state.number = done.number;
+  tell(done.text);
+  await refreshPage();
+});
+
+const redo = () => attempt(async () => {
+  const done = await post("/api/redo");
+  state.number = done.number;
+  tell(done.text);
+  await refreshPage();
+});
+
+async function lookForNews() {
+  if (document.hidden) return;
+  let news;
+  try {
+    news = await get("/api/state");
+  } catch (error) {
+    if (error instanceof Refused) tell(error.message, "failed");
+    return;
+  }
+  if (news.number === state.number) return;
+  if (page.isBusy() || document.querySelector("dialog[open]")) {
+    tellStale("Decisions were made in another window.");
+  } else {
+    await refreshPage();
+    await refreshParts("#progress");
+    tell("Decisions were made in another window. This page is up to date.");
+  }
+}
+
+export const refreshProgress = () => refreshParts("#progress");
+
+onKey("?", "Show this help", showHelp);
+onKey(["u", "z"], "Undo", undo);
+onKey("U", "Redo", redo);
+onKey("/", "Search images and categories", () => document.querySelector("#search input").focus());
+onKey("q", "Go to the queue", () => location.assign("/"));
+onKey("c", "Go to the categories", () => location.assign("/categories"));
+onKey("m", "Go to the map", () => location.assign("/map"));
+onKey("F", "Refit the model", () => attempt(showRefit));
+document.getElementById("undo")?.addEventListener("click", undo);
+document.getElementById("help").addEventListener("click", showHelp);
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-refit]")) attempt(showRefit);
+});
+document.addEventListener("visibilitychange", lookForNews);
+setInterval(lookForNews, 1000 * POLL_SECONDS);
