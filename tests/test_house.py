@@ -39,6 +39,7 @@ LAYERS = [
     "pipeline",
     "report",
     "experiments",
+    "discovery",
     "api",
     "estimator",
     "sklearn",

@@ -23,7 +23,7 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 _HOMES = {
     "BackboneConfig": "newkind.config",
-    "Discovery": "newkind.api",
+    "Discovery": "newkind.discovery",
     "SemiSupervisedKMeans": "newkind.clustering.semi_supervised_kmeans",
     "SimGCD": "newkind.sklearn",
     "TrainingConfig": "newkind.config",

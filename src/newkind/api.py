@@ -13,6 +13,7 @@ from newkind.clustering.n_categories import estimate_n_categories as estimate_fr
 from newkind.config import DiscoverConfig, EffortName, read_options
 from newkind.data import Collection, find_obstacles
 from newkind.data.opening import open_data
+from newkind.discovery import Discovery, PathLike
 from newkind.effort import Amount
 from newkind.experiments.ranking import Ranking
 from newkind.experiments.tune import EPOCHS, TuneConfig
@@ -21,13 +22,10 @@ from newkind.pipeline.configure import configure
 from newkind.pipeline.discover import OnFirstAnswer, Outcome
 from newkind.pipeline.discover import discover as run_discovery
 from newkind.pipeline.estimate_n_categories import backbone_features
-from newkind.pipeline.predict import predict as run_prediction
-from newkind.pipeline.predict import read_inputs
-from newkind.progress import progress_bar, show_messages
+from newkind.progress import show_messages
 from newkind.report.contents import outcome_contents
 from newkind.report.write import try_report
-from newkind.runs.assignments import Assignment, Category, read_assignments, read_categories
-from newkind.runs.model_io import LoadedModel, load_model
+from newkind.runs.assignments import Assignment
 from newkind.runs.run import Run
 from newkind.training.display import TrainingDisplay
 
@@ -43,79 +41,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
-PathLike = str | os.PathLike[str]
-
-
-class Discovery:
-    """A finished run: its categories, its assignments, and its model for new images.
-
-    Parameters
-    ----------
-    run : Run
-        The run folder.
-    outcome : Outcome, optional
-        Result of `discover`, if it has just finished. Default: results are read from the run folder.
-
-    Attributes
-    ----------
-    run : Run
-        The run folder.
-    outcome : Outcome or None
-        Result of `discover`; None for a run that was loaded.
-    categories : list of Category
-        All categories.
-    assignments : list of Assignment
-        One per image that could be read.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from newkind.data import from_features
-    >>> data = from_features(np.random.default_rng(0).normal(size=(40, 8)), [0, 1, None, None] * 10)
-    >>> found = discover(data, tempfile.mkdtemp(), method="kmeans", n_categories=3, report=False)
-    >>> found.assignments[0].category, found.assignments[0].status
-    ('0', 'labelled')
-    >>> len(found.categories), found.outcome is None
-    (3, False)
-    """
-
-    def __init__(self, run: Run, outcome: Outcome | None = None) -> None:
-        self.run = run
-        self.outcome = outcome
-        self.assignments: list[Assignment] = outcome.assignments if outcome else read_assignments(run)
-        self.categories: list[Category] = outcome.categories if outcome else read_categories(run)
-        self._model: LoadedModel | None = None
-
-    def predict(self, *images: PathLike, min_confidence: float = 0.0) -> list[Assignment]:
-        """Assign images to the categories of the run.
-
-        Parameters
-        ----------
-        *images : str or path
-            Image files, folders, .txt lists of images, or .npz files with features.
-        min_confidence : float, default=0.0
-            Images with a lower confidence get the status `unsure`; their categories stay.
-
-        Returns
-        -------
-        list of Assignment
-            Exactly one per image, in order, with `novelty`; images that cannot be read have the status `unreadable`.
-        """
-        items = read_inputs([Path(image) for image in images], missing_ok=True)
-        with progress_bar("Predicting", len(items)) as advance:
-            return run_prediction(self.model, items, min_confidence=min_confidence, advance=advance).assignments
-
-    @property
-    def model(self) -> LoadedModel:
-        """The network with its backbone, loaded when first used."""
-        if self._model is None:
-            self._model = load_model(self.run)
-        return self._model
-
-    def __repr__(self) -> str:
-        n_new = sum(category.status == "new" and category.n_images > 0 for category in self.categories)
-        return f"<Discovery in {self.run.folder}: {len(self.assignments):,} images, {n_new} new categories>"
 
 
 def discover(

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from newkind.clustering.estimate import Estimate
-from newkind.errors import RunError
+from newkind.runs.assignment import COLUMNS, Assignment, Category, assignments_csv
+from newkind.runs.current_answer import current_answer
 from newkind.runs.run import Run
 from newkind.training.inference import Predictions
 
@@ -27,71 +26,6 @@ __all__ = [
     "read_assignments",
     "read_categories",
 ]
-
-COLUMNS = ("file", "category", "status", "confidence", "second", "second_confidence", "novelty", "outlier")
-
-
-@dataclass(frozen=True)
-class Category:
-    """A known class or a discovered category.
-
-    Parameters
-    ----------
-    name : str
-        Name of the known class, or new-01, new-02, ... by size.
-    status : {"known", "new"}
-        Whether it is a known class.
-    prototype : int
-        Its index in the classifier.
-    n_images : int
-        Number of unlabelled images assigned to it; 0 for a category that is not in use.
-    mean_confidence : float
-        Mean confidence of these images.
-    n_unsure : int, default=0
-        Number of these images that are not confident enough.
-    """
-
-    name: str
-    status: str
-    prototype: int
-    n_images: int
-    mean_confidence: float
-    n_unsure: int = 0
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """Category of one image; a line of assignments.csv.
-
-    Parameters
-    ----------
-    file : str
-        Name of the image.
-    category : str
-        Its category; empty for an image that cannot be read.
-    status : {"labelled", "known", "new", "unsure", "unreadable"}
-        Whether the category was given as a label, is a known class, is new, is less confident than asked for, or the image
-        cannot be read.
-    confidence : float
-        Probability of the category.
-    second : str
-        Second most likely category; for a labelled image that the model would assign elsewhere, that category.
-    second_confidence : float
-        Its probability.
-    novelty : float, optional
-        Probability of all new categories together; None where it was not computed.
-    outlier : bool, optional
-        Whether the image fits no category; None where the method has no rule for it.
-    """
-
-    file: str
-    category: str
-    status: str
-    confidence: float
-    second: str
-    second_confidence: float
-    novelty: float | None = None
-    outlier: bool | None = None
 
 
 def name_categories(
@@ -141,6 +75,8 @@ def name_categories(
             n_images=int(counts[k]),
             mean_confidence=round(float(means[k]), 4),
             n_unsure=int(unsure[k]),
+            id=known[k] if k < len(known) else names[k],
+            prototypes=(k,),
         )
         for k in range(n_categories)
     ]
@@ -198,68 +134,20 @@ def assignments_of(
     return lines
 
 
-def assignments_csv(lines: Sequence[Assignment]) -> str:
-    """CSV text with the columns of COLUMNS."""
-    rows = ([_text(getattr(line, name)) for name in COLUMNS] for line in lines)
-    return "".join(_csv_line(row) for row in [list(COLUMNS), *rows])
-
-
-def _text(value: Any) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
-    return ("yes" if value else "no") if isinstance(value, bool) else f"{value:.4f}"
-
-
-def _csv_line(cells: list[str]) -> str:
-    """CSV line that ends with a newline; written with CRLF first, so that a carriage return inside a name is quoted."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerow(cells)
-    return text.getvalue().removesuffix("\r\n") + "\n"
-
-
 def read_assignments(run: Run) -> list[Assignment]:
-    """Assignments of a finished run. Runs of earlier versions have neither `novelty` nor `outlier`.
+    """Assignments of a finished run, with all decisions. Runs of earlier versions have neither `novelty` nor `outlier`.
 
     Raises
     ------
     RunError
-        With the code `not-finished` or `unreadable`.
+        With the code `not-finished`, `unreadable` or `assignments-mismatch`.
     """
-    path = run.assignments_file
-    try:
-        with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
-            return [
-                Assignment(
-                    row["file"],
-                    row["category"],
-                    row["status"],
-                    float(row["confidence"]),
-                    row["second"],
-                    float(row["second_confidence"]),
-                    float(row["novelty"]) if row.get("novelty") else None,
-                    row["outlier"] == "yes" if row.get("outlier") else None,
-                )
-                for row in csv.DictReader(file)
-            ]
-    except FileNotFoundError:
-        raise RunError(
-            f"{run.folder} is not finished: it has no {path.name}.",
-            fix="Repeat the discover command that started it.",
-            code="not-finished",
-            folder=run.folder,
-        ) from None
-    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
-        raise RunError(f"{path} cannot be read ({error}).", code="unreadable", file=path) from None
+    return current_answer(run).assignments()
 
 
 def read_categories(run: Run) -> list[Category]:
-    """Categories of a finished run."""
-    try:
-        return [Category(**row) for row in run.read_json(run.categories_file)["categories"]]
-    except (KeyError, TypeError) as error:
-        raise RunError(
-            f"{run.categories_file} cannot be read ({error}).", code="unreadable", file=run.categories_file
-        ) from None
+    """Categories of a finished run, with all decisions."""
+    return current_answer(run).list_categories()
 
 
 def category_rows(categories: Sequence[Category], estimate: Estimate | None = None) -> dict[str, Any]:

@@ -20,10 +20,10 @@ from newkind import __version__, atomic
 from newkind.errors import RunError
 from newkind.runs.format_1 import upgrade_config
 
-__all__ = ["FORMAT", "REPORT_MARK", "Run"]
+__all__ = ["ANSWER_LOCK", "FORMAT", "REPORT_MARK", "Run"]
 
 FORMAT = 2
-LOCK = ".lock"
+LOCK, ANSWER_LOCK = ".lock", ".answer.lock"
 NEXT = ".next"
 """Folder of the answer that is being written; its files replace those of the run when all are complete."""
 COMPLETE = "complete"
@@ -33,7 +33,7 @@ REPORT_MARK = '<meta name="generator" content="Newkind '
 
 def _is_leftover(path: Path) -> bool:
     """Whether a killed process may have left this file or folder."""
-    return path.name in (LOCK, NEXT) or path.name.endswith(atomic.PARTIAL)
+    return path.name in (LOCK, ANSWER_LOCK, NEXT) or path.name.endswith(atomic.PARTIAL)
 
 
 class Run:
@@ -55,6 +55,8 @@ class Run:
         self.model_card = folder / "model.json"
         self.assignments_file = folder / "assignments.csv"
         self.categories_file = folder / "categories.json"
+        self.model_assignments_file = folder / "model-assignments.csv"
+        self.model_categories_file = folder / "model-categories.json"
         self.scores_file = folder / "scores.json"
         self.features_file = folder / "features.npy"
         self.estimate_file = folder / "estimate-k.json"

@@ -1,0 +1,137 @@
+"""One category and one assignment of a run, and their text in assignments.csv and categories.json."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from newkind.errors import RunError
+
+__all__ = ["COLUMNS", "Assignment", "Category", "assignments_csv", "category_from_json", "parse_assignments"]
+
+COLUMNS = ("file", "category", "status", "confidence", "second", "second_confidence", "novelty", "outlier")
+
+
+@dataclass(frozen=True)
+class Category:
+    """A known class or a discovered category.
+
+    Parameters
+    ----------
+    name : str
+        Name of the known class, or new-01, new-02, ... by size; decisions may change it.
+    status : {"known", "new"}
+        Whether it is a known class.
+    prototype : int
+        Its index in the classifier, the first one if it has several; -1 if it has none.
+    n_images : int
+        Number of unlabelled images assigned to it; 0 for a category that is not in use.
+    mean_confidence : float
+        Mean confidence of these images.
+    n_unsure : int, default=0
+        Number of these images that are not confident enough.
+    id : str, default=""
+        Stable identifier: the first name. A rename keeps it.
+    approved : bool, default=False
+        Whether a person approved the category.
+    prototypes : tuple of int, default=()
+        All its indices in the classifier; several after a merge, none after a split, until the run is refitted.
+    """
+
+    name: str
+    status: str
+    prototype: int
+    n_images: int
+    mean_confidence: float
+    n_unsure: int = 0
+    id: str = ""
+    approved: bool = False
+    prototypes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Category of one image; a line of assignments.csv.
+
+    Parameters
+    ----------
+    file : str
+        Name of the image.
+    category : str
+        Its category; empty for an image that cannot be read, is junk, or was rejected from its categories.
+    status : {"labelled", "known", "new", "unsure", "unreadable", "approved", "junk"}
+        Whether the category was given as a label, is a known class, is new, is less confident than asked for, or was
+        confirmed by a person; whether the image cannot be read or belongs to no category.
+    confidence : float
+        Probability of the category; 1 if a person confirmed it.
+    second : str
+        Second most likely category; for a labelled image that the model would assign elsewhere, that category. Empty if
+        decisions leave none.
+    second_confidence : float
+        Its probability.
+    novelty : float, optional
+        Probability of all new categories together; None where it was not computed.
+    outlier : bool, optional
+        Whether the image fits no category; None where the method has no rule for it.
+    """
+
+    file: str
+    category: str
+    status: str
+    confidence: float
+    second: str
+    second_confidence: float
+    novelty: float | None = None
+    outlier: bool | None = None
+
+
+def assignments_csv(lines: Sequence[Assignment]) -> str:
+    """CSV text with the columns of COLUMNS."""
+    rows = ([_text(getattr(line, name)) for name in COLUMNS] for line in lines)
+    return "".join(_csv_line(row) for row in [list(COLUMNS), *rows])
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return ("yes" if value else "no") if isinstance(value, bool) else f"{value:.4f}"
+
+
+def _csv_line(cells: list[str]) -> str:
+    """CSV line that ends with a newline; written with CRLF first, so that a carriage return inside a name is quoted."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n").writerow(cells)
+    return text.getvalue().removesuffix("\r\n") + "\n"
+
+
+def parse_assignments(path: Path) -> list[Assignment]:
+    """Lines of an assignments.csv. Runs of earlier versions have neither `novelty` nor `outlier`."""
+    try:
+        with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
+            return [
+                Assignment(
+                    row["file"],
+                    row["category"],
+                    row["status"],
+                    float(row["confidence"]),
+                    row["second"],
+                    float(row["second_confidence"]),
+                    float(row["novelty"]) if row.get("novelty") else None,
+                    row["outlier"] == "yes" if row.get("outlier") else None,
+                )
+                for row in csv.DictReader(file)
+            ]
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        raise RunError(f"{path} cannot be read ({error}).", code="unreadable", file=path) from None
+
+
+def category_from_json(row: dict[str, Any]) -> Category:
+    """Category from an entry of categories.json; earlier versions wrote neither `id` nor `prototypes`."""
+    found = {"id": row["name"], "prototypes": [row["prototype"]], **row}
+    return Category(**found | {"prototypes": tuple(int(k) for k in found["prototypes"])})

@@ -1,0 +1,93 @@
+"""Decisions about a run: recorded in its log, applied to its answer."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+
+from newkind.runs.answer import Answer
+from newkind.runs.current_answer import keep_model_answer, load_refit, model_answer
+from newkind.runs.decision import Decision, Event
+from newkind.runs.decision_log import DecisionLog
+from newkind.runs.replay import apply, replay
+from newkind.runs.resolve import resolve
+from newkind.runs.run import Run
+
+__all__ = ["Decisions"]
+
+
+class Decisions:
+    """The current answer of a run, and the way to change it. Threads may share it.
+
+    Parameters
+    ----------
+    run : Run
+        A finished run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.log = DecisionLog(run.folder)
+        self._answer: Answer | None = None
+        self._model_answer: Answer | None = None
+        self._updating = threading.RLock()
+
+    @property
+    def answer(self) -> Answer:
+        """Current answer, with the decisions of other processes."""
+        return self._updated(self.log.events())
+
+    def decide(self, decision: Decision, *, author: str | None = None, based_on: int | None = None) -> Event:
+        """Check a decision against the current answer and record it.
+
+        Parameters
+        ----------
+        decision : Decision
+            The decision. Categories may be named by id or by name.
+        author : str, optional
+            Who decided. Default: the user who runs this process.
+        based_on : int, optional
+            Number of the last event that the author had seen (`Answer.last`). Default: the last one.
+
+        Returns
+        -------
+        Event
+            With all defaults filled in.
+
+        Raises
+        ------
+        RunError
+            As in `resolve`, and with the code `stale` as in `DecisionLog.append`.
+        """
+        return self.log.append(decision, author=author, based_on=based_on, check=self._check)
+
+    def preview(self, decision: Decision) -> tuple[Decision, Answer]:
+        """Decision with all defaults filled in, and the answer that it would give; nothing is recorded."""
+        events = self.log.events()
+        found = resolve(decision, self._updated(events), events)
+        following = Event(events[-1].number + 1 if events else 1, "", "", 0, found)
+        return found, self._replayed([*events, following])
+
+    def _check(self, events: list[Event], decision: Decision) -> Decision:
+        found = resolve(decision, self._updated(events), events)
+        keep_model_answer(self.run)
+        return found
+
+    def _updated(self, events: list[Event]) -> Answer:
+        """Answer with these events; if only a few were added, they are applied to the last answer."""
+        with self._updating:
+            last = events[-1].number if events else 0
+            if self._answer is None or last < self._answer.last:
+                self._answer = self._replayed(events)
+            added = events[self._answer.last :]
+            if any(event.decision.kind in ("undo", "redo") for event in added):
+                self._answer = self._replayed(events)
+            else:
+                for event in added:
+                    self._answer = apply(self._answer, event, partial(load_refit, self.run))
+            return self._answer
+
+    def _replayed(self, events: list[Event]) -> Answer:
+        if self._model_answer is None:
+            self._model_answer = model_answer(self.run)
+        return replay(self._model_answer, events, partial(load_refit, self.run))
