@@ -38,6 +38,7 @@ LAYERS = [
     "runs",
     "pipeline",
     "report",
+    "review",
     "experiments",
     "discovery",
     "api",

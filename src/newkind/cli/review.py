@@ -16,15 +16,21 @@ def review(
     run: RunFolder,
     open_it: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     port: Annotated[
-        int | None, typer.Option(help="Port to listen on. Default: 8642, or a free one if it is taken.", min=0, max=65535)
+        int | None,
+        typer.Option(help="Port to listen on. Default: 8642, or a free one if it is taken.", min=0, max=65535),
     ] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Refuse decisions; the page only shows the run.")] = False,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Refuse decisions; the page only shows the run.")
+    ] = False,
     data: Annotated[Path | None, typer.Option(help="Folder that contains the images now, if they were moved.")] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on. Other machines can connect only to one of theirs.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="Address to listen on. Other machines can connect only to one of theirs.")
+    ] = "127.0.0.1",
     allow_outside: Annotated[
         bool,
         typer.Option(
-            "--allow-outside", help="Also show images outside the data folder, as with absolute names or symbolic links."
+            "--allow-outside",
+            help="Also show images outside the data folder, as with absolute names or symbolic links.",
         ),
     ] = False,
 ) -> None:

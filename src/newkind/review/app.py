@@ -86,7 +86,8 @@ def _is_for_script(request: Request) -> bool:
 
 async def _explain(request: Request, error: Exception) -> Response:
     """Response to a request that failed, with the code of the error."""
-    assert isinstance(error, NewkindError)
+    if not isinstance(error, NewkindError):
+        raise error
     status = STATUSES.get(error.code, 400)
     text = f"{error.what} {error.fix}".strip().replace("`", "")
     if _is_for_script(request):
@@ -95,7 +96,8 @@ async def _explain(request: Request, error: Exception) -> Response:
 
 
 async def _explain_http(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
+    if not isinstance(error, HTTPException):
+        raise error
     if _is_for_script(request):
         return as_json({"code": "http", "text": error.detail}, error.status_code)
     return render_message(error.detail, "There is nothing at this address.", error.status_code)

@@ -161,9 +161,11 @@ def _base64(values: NDArray[Any]) -> str:
 async def _thumbnail(request: Request) -> Response:
     workbench = workbench_of(request)
     line = line_of(request.path_params["line"], len(workbench.images.place))
-    found = workbench.thumbnails.remembered(line)
+    found = workbench.thumbnails.remembered(line)  # without a thread, if possible
     try:
-        return _image(found or await run_in_threadpool(workbench.thumbnails.get, line), "private, max-age=3600")
+        if found is None:
+            found = await run_in_threadpool(workbench.thumbnails.get, line)
+        return _image(found, "private, max-age=3600")
     except BrokenImage as error:
         raise not_found(str(error)) from None
 

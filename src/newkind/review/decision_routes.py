@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from newkind.review.data_routes import as_json, image_list
+from newkind.review.data_routes import as_json
 from newkind.review.growths import GrowthSession
 from newkind.review.requests import (
     bad_request,
@@ -21,8 +21,8 @@ from newkind.review.requests import (
     read_json,
     workbench_of,
 )
-from newkind.review.workbench import Workbench
 from newkind.review.wording import describe
+from newkind.review.workbench import Workbench
 from newkind.runs.decision import Decision, Event
 
 __all__ = ["DECISIONS"]
@@ -64,7 +64,7 @@ def _grow(workbench: Workbench, content: dict[str, Any]) -> dict[str, Any]:
         k = snapshot.position(str(content.get("category")))
         if k is None:
             raise not_found("There is no such category. It may have been merged or undone.")
-        return _growth_page(workbench, workbench.growths.start(key, snapshot, k))
+        return _growth_page(workbench.growths.start(key, snapshot, k))
     session = workbench.growths.get(key)
     if session is None or session.page != content["page"]:
         raise not_found("This growth is not in progress any more. Start again; your answers are kept.")
@@ -74,12 +74,10 @@ def _grow(workbench: Workbench, content: dict[str, Any]) -> dict[str, Any]:
     not_in = tuple(files[line] for line in shown if line in wrong)
     session.number = _record_page(workbench, session, right, not_in)
     session.answer(wrong)
-    return _growth_page(workbench, session)
+    return _growth_page(session)
 
 
-def _record_page(
-    workbench: Workbench, session: GrowthSession, right: tuple[str, ...], wrong: tuple[str, ...]
-) -> int:
+def _record_page(workbench: Workbench, session: GrowthSession, right: tuple[str, ...], wrong: tuple[str, ...]) -> int:
     """Record the answers about one page; returns the number of the last event."""
     number = session.number
     if right:
@@ -90,9 +88,9 @@ def _record_page(
     return number
 
 
-def _growth_page(workbench: Workbench, session: GrowthSession) -> dict[str, Any]:
+def _growth_page(session: GrowthSession) -> dict[str, Any]:
     """What to look at next, or the bound."""
-    growth, snapshot = session.growth, workbench.snapshot
+    growth = session.growth
     bound = growth.bound()
     return {
         "number": session.number,
@@ -103,7 +101,7 @@ def _growth_page(workbench: Workbench, session: GrowthSession) -> dict[str, Any]
         "cut": growth.cut,
         "looks": growth.n_looks,
         "looks_left": growth.looks_left,
-        "unlooked": image_list(snapshot, session.candidates[:0]) | {"n": len(session.unlooked)},
+        "unlooked": len(session.unlooked),
         "bound": {"n": bound.n_images, "purity": bound.purity, "confidence": bound.confidence, "looks": bound.n_looks},
     }
 

@@ -14,7 +14,9 @@ __all__ = ["Growth", "PurityBound"]
 
 TOLERATED = 0.1  # A page with a larger share of wrong images is beyond the end of the category.
 PRECISION = 0.05  # Bisection ends when it could gain at most this share of the candidates before the cut.
-FIRST_SHARE = 0.8  # Share of the error probability for the first sample; each further sample gets a fifth of the one before.
+FIRST_SHARE = (
+    0.8  # Share of the error probability for the first sample; each further sample gets a fifth of the one before.
+)
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,9 @@ class Growths:
         """Start growing a category."""
         candidates = rank_candidates(snapshot, k)
         seed = int.from_bytes(np.random.SeedSequence().generate_state(1).tobytes(), "little")
-        session = GrowthSession(snapshot.categories[k].id, candidates, Growth(len(candidates), seed=seed), snapshot.number)
+        session = GrowthSession(
+            snapshot.categories[k].id, candidates, Growth(len(candidates), seed=seed), snapshot.number
+        )
         with self._lock:
             self._sessions[key] = session
             while len(self._sessions) > MOST_SESSIONS:

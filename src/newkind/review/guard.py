@@ -22,7 +22,7 @@ POLICY = (
     "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-WELCOME = '<!doctype html><meta charset="utf-8"><title>Newkind</title><meta http-equiv="refresh" content="0; url=/">'
+WELCOME = '<!doctype html><meta charset="utf-8"><title>Newkind</title><link rel="icon" href="/static/icon.svg"><meta http-equiv="refresh" content="0; url=/">'
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",

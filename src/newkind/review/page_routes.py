@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -12,8 +13,8 @@ from newkind.review.listing import ORDERS, SHOWN
 from newkind.review.pages import render_page
 from newkind.review.requests import category_of, not_found, workbench_of
 from newkind.review.snapshot import DIFFERENT, Snapshot
-from newkind.review.work_queue import KINDS_OF_IMAGES, Task, doubtful_lines, make_queue
 from newkind.review.wording import describe
+from newkind.review.work_queue import KINDS_OF_IMAGES, Task, doubtful_lines, make_queue
 from newkind.runs.answer import count_images
 from newkind.runs.decision import Event
 from newkind.runs.replay import effective
@@ -90,14 +91,14 @@ def _merge(request: Request) -> Response:
     a, b = category_of(request, snapshot, "a"), category_of(request, snapshot, "b")
     if a == b:
         raise not_found("These two categories are one already.")
-    between = snapshot.between.get((min(a, b), max(a, b)), [])
+    between = snapshot.between.get((min(a, b), max(a, b)), np.zeros(0, dtype=np.int64))
     return render_page(
         workbench,
         "merge.html",
         snapshot=snapshot,
         pair=(a, b),
         strips=(snapshot.faces(a, 24), snapshot.faces(b, 24)),
-        between=[int(line) for line in between[:24]],
+        between=between[:24].tolist(),
         n_between=len(between),
         similarity=float(snapshot.similarities[a, b]),
     )

@@ -31,7 +31,13 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"count": _count, "percent": _percent, "shown": printable, "breaks": _breaks, "param": _param}
+    environment.filters |= {
+        "count": _count,
+        "percent": _percent,
+        "shown": printable,
+        "breaks": _breaks,
+        "param": _param,
+    }
     environment.globals["version"] = __version__
     return environment
 

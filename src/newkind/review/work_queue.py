@@ -105,7 +105,9 @@ def _merges(snapshot: Snapshot) -> list[Task]:
             share, similarity = n_between / smaller, float(snapshot.similarities[a, b])
             if similarity >= SIMILAR or (share >= BETWEEN and similarity > 0):
                 chance = min(max(similarity, 0.0) + share, 1.0)
-                merge = Task("merge", chance * smaller, a, b, "", similarity, n_between, snapshot.n_open[a] + snapshot.n_open[b])
+                merge = Task(
+                    "merge", chance * smaller, a, b, "", similarity, n_between, snapshot.n_open[a] + snapshot.n_open[b]
+                )
                 found.append(merge)
     return sorted(found, key=lambda task: -task.value)[:MAX_MERGES]
 

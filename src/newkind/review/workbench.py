@@ -12,7 +12,6 @@ import numpy as np
 from newkind.data import printable
 from newkind.errors import RunError
 from newkind.paths import cache_dir
-from newkind.report.contents import read_contents
 from newkind.report.images import find_run_images
 from newkind.report.map import ImageMap, make_map
 from newkind.review.columns import read_columns
@@ -48,6 +47,17 @@ class ReviewOptions:
     allow_outside: bool = False
 
 
+@dataclass(frozen=True)
+class _Names:
+    """Names of the images of a run, and contents of its config.json."""
+
+    files: tuple[str, ...]
+    config: dict[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+
 class Workbench:
     """One run under review. Threads may share it.
 
@@ -67,7 +77,7 @@ class Workbench:
         features = run.features()
         has_features = features is not None and len(features) == len(answer) > 0
         self.space = FeatureSpace(features) if has_features and features is not None else None
-        self.images = find_run_images(read_contents(run), data=self.options.data)
+        self.images = find_run_images(_Names(answer.files, run.config()), data=self.options.data)
         self.originals = Originals(self.images, allow_outside=self.options.allow_outside)
         self.thumbnails = Thumbnails(self.originals, cache_dir("thumbnails"))
         self.columns = read_columns(str(run.config().get("data") or ""), answer.files)
@@ -129,4 +139,7 @@ class Workbench:
         facts |= {name: values[line] for name, values in self.columns.items() if values[line]}
         problem = self.originals.problem(line)
         facts |= {"Problem": problem} if problem else {}
-        return {"name": printable(answer.files[line]), "facts": {name: printable(value) for name, value in facts.items()}}
+        return {
+            "name": printable(answer.files[line]),
+            "facts": {name: printable(value) for name, value in facts.items()},
+        }

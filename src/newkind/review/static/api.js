@@ -45,9 +45,9 @@ export function post(path, content = {}) {
   );
 }
 
-// Record decisions in one request; all of them or none.
-export async function decide(...decisions) {
-  const done = await post("/api/decide", { decisions });
+// Record a decision.
+export async function decide(decision) {
+  const done = await post("/api/decide", { decision });
   state.number = done.number;
   return done;
 }

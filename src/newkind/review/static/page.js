@@ -1,6 +1,6 @@
 // What every page has: messages, undo and redo, help, and news about decisions made elsewhere.
 
-import { decide, get, make, post, refreshParts, Refused, state } from "./api.js";
+import { decide, get, make, post, Refused, state } from "./api.js";
 import { onKey, showHelp } from "./keys.js";
 import { showRefit } from "./refit.js";
 
@@ -45,28 +45,24 @@ export async function attempt(action) {
   }
 }
 
-// Record decisions, tell what was done, and show the new state.
-export async function carryOut(...decisions) {
+// Record a decision, tell what was done, and show the new state.
+export async function carryOut(decision) {
   return attempt(async () => {
-    const done = await decide(...decisions);
+    const done = await decide(decision);
     tell(done.text);
     await refreshPage();
   });
 }
 
-const undo = () => attempt(async () => {
-  const done = await post("/api/undo");
-  state.number = done.number;
-  tell(done.text);
-  await refreshPage();
-});
-
-const redo = () => attempt(async () => {
-  const done = await post("/api/redo");
-  state.number = done.number;
-  tell(done.text);
-  await refreshPage();
-});
+// Undo or redo an event; 0 stands for the last one.
+export async function undoOrRedo(kind, event = 0) {
+  return attempt(async () => {
+    const done = await post(`/api/${kind}`, { event });
+    state.number = done.number;
+    tell(done.text);
+    await refreshPage();
+  });
+}
 
 async function lookForNews() {
   if (document.hidden) return;
@@ -82,22 +78,19 @@ async function lookForNews() {
     tellStale("Decisions were made in another window.");
   } else {
     await refreshPage();
-    await refreshParts("#progress");
     tell("Decisions were made in another window. This page is up to date.");
   }
 }
 
-export const refreshProgress = () => refreshParts("#progress");
-
 onKey("?", "Show this help", showHelp);
-onKey(["u", "z"], "Undo", undo);
-onKey("U", "Redo", redo);
+onKey(["u", "z"], "Undo", () => undoOrRedo("undo"));
+onKey("U", "Redo", () => undoOrRedo("redo"));
 onKey("/", "Search images and categories", () => document.querySelector("#search input").focus());
 onKey("q", "Go to the queue", () => location.assign("/"));
 onKey("c", "Go to the categories", () => location.assign("/categories"));
 onKey("m", "Go to the map", () => location.assign("/map"));
 onKey("F", "Refit the model", () => attempt(showRefit));
-document.getElementById("undo")?.addEventListener("click", undo);
+document.getElementById("undo")?.addEventListener("click", () => undoOrRedo("undo"));
 document.getElementById("help").addEventListener("click", showHelp);
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-refit]")) attempt(showRefit);
