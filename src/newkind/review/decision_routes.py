@@ -97,6 +97,8 @@ def _growth_page(session: GrowthSession) -> dict[str, Any]:
         "page": session.page,
         "phase": growth.phase,
         "shown": session.shown,
+        "first": int(growth.shown[0]) + 1 if len(growth.shown) else 0,
+        "last": int(growth.shown[-1]) + 1 if len(growth.shown) else 0,
         "n_candidates": len(session.candidates),
         "cut": growth.cut,
         "looks": growth.n_looks,

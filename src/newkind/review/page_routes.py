@@ -91,6 +91,7 @@ def _merge(request: Request) -> Response:
     a, b = category_of(request, snapshot, "a"), category_of(request, snapshot, "b")
     if a == b:
         raise not_found("These two categories are one already.")
+    a, b = sorted((a, b), key=lambda k: not snapshot.categories[k].given)  # a given class is the likely target
     between = snapshot.between.get((min(a, b), max(a, b)), np.zeros(0, dtype=np.int64))
     return render_page(
         workbench,

@@ -15,8 +15,8 @@ from newkind.runs.decision import Event
 
 __all__ = ["KINDS_OF_IMAGES", "Progress", "Task", "doubtful_lines", "make_queue", "progress_of"]
 
-SIMILAR = 0.6  # Least cosine of two centres for a likely merge without images between the two.
-BETWEEN = 0.08  # Or least share of the smaller category that lies between the two.
+SIMILAR = 0.6  # Cosine of two centres above which a merge is likely even without images between the two.
+LEAST_CHANCE = 0.1
 MAX_MERGES = 40
 AMBIGUOUS = 0.3  # Least probability of the second category of an ambiguous image.
 CONFIDENT = 0.5  # A label is questioned if the model gives another category more than this.
@@ -102,14 +102,28 @@ def _merges(snapshot: Snapshot) -> list[Task]:
                 continue
             smaller = min(len(snapshot.members[a]), len(snapshot.members[b]))
             n_between = len(snapshot.between.get((min(a, b), max(a, b)), ()))
-            share, similarity = n_between / smaller, float(snapshot.similarities[a, b])
-            if similarity >= SIMILAR or (share >= BETWEEN and similarity > 0):
-                chance = min(max(similarity, 0.0) + share, 1.0)
-                merge = Task(
-                    "merge", chance * smaller, a, b, "", similarity, n_between, snapshot.n_open[a] + snapshot.n_open[b]
-                )
-                found.append(merge)
+            similarity = float(snapshot.similarities[a, b])
+            chance = _chance(None if snapshot.space is None else similarity, n_between / smaller)
+            if chance >= LEAST_CHANCE:
+                n_open = snapshot.n_open[a] + snapshot.n_open[b]
+                found.append(Task("merge", chance * smaller, a, b, "", similarity, n_between, n_open))
     return sorted(found, key=lambda task: -task.value)[:MAX_MERGES]
+
+
+def _chance(similarity: float | None, share: float) -> float:
+    """Rough chance that two categories are one: their centres are similar, and images lie between the two.
+
+    Parameters
+    ----------
+    similarity : float or None
+        Cosine of the centres; None without features.
+    share : float
+        Share of the smaller category that lies between the two.
+    """
+    overlap = min(3 * share, 1.0)
+    if similarity is None:
+        return overlap
+    return max(similarity, 0.0) ** 2 * max(overlap, (similarity - SIMILAR) / (1 - SIMILAR))
 
 
 def _approvals(snapshot: Snapshot) -> list[Task]:

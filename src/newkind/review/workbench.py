@@ -129,10 +129,10 @@ class Workbench:
         facts = {
             "Category": names[int(answer.category[line])],
             "Status": str(answer.status[line]),
-            "Confidence": f"{answer.confidence[line]:.0%}",
+            "Confidence": f"{100 * answer.confidence[line]:.0f} %",
         }
         if answer.second[line] >= 0 and answer.second_confidence[line] > 0:
-            facts["Second"] = f"{names[int(answer.second[line])]} ({answer.second_confidence[line]:.0%})"
+            facts["Second"] = f"{names[int(answer.second[line])]} ({100 * answer.second_confidence[line]:.0f} %)"
         if answer.outlier is not None and answer.outlier[line]:
             facts["Outlier"] = "yes"
         facts |= self.originals.facts(line)

@@ -33,10 +33,12 @@ function show() {
   list.hidden = page.phase === "done";
   active = 0;
   mark();
+  const number = (n) => n.toLocaleString("en");
+  const ranks = `candidates ${number(page.first)} to ${number(page.last)} of ${number(page.n_candidates)}, the most likely first.`;
   const where = {
-    double: `Finding the end: page up to image ${(page.looks + page.shown.length).toLocaleString("en")} of ${plural(page.n_candidates, "candidate")}.`,
-    bisect: `The end is after image ${page.cut.toLocaleString("en")}.`,
-    sample: `Random sample of the first ${plural(page.cut, "candidate")}: ${plural(page.looks_left, "image")} left.`,
+    double: `Finding the end of the category: ${ranks}`,
+    bisect: `Finding the end of the category: ${ranks}`,
+    sample: `Random sample of the first ${plural(page.cut, "candidate")}; ${plural(page.looks_left, "look")} left.`,
     done: "",
   };
   document.getElementById("where").textContent = where[page.phase];

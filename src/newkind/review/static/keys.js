@@ -6,13 +6,14 @@ const actions = [];
 const names = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
 
 // Call `run` for a key, unless the user types a text or a dialog is open. `key` is a value of KeyboardEvent.key, or several.
-export function onKey(key, text, run) {
-  actions.push({ keys: [].concat(key), text, run });
+// Keys that every page has are listed last.
+export function onKey(key, text, run, { isEverywhere = false } = {}) {
+  actions.push({ keys: [].concat(key), text, run, isEverywhere });
 }
 
 // A key that is handled elsewhere, for the overlay only.
 export function describeKey(key, text) {
-  actions.push({ keys: [].concat(key), text, run: null });
+  actions.push({ keys: [].concat(key), text, run: null, isEverywhere: false });
 }
 
 const isTyping = (target) => target.closest("input:not([type=checkbox], [type=radio]), textarea, select") !== null;
@@ -40,7 +41,7 @@ export function openDialog(className, label, ...children) {
 
 export function showHelp() {
   const list = make("dl", { className: "keys" });
-  for (const { keys, text } of actions) {
+  for (const { keys, text } of [...actions].sort((a, b) => a.isEverywhere - b.isEverywhere)) {
     const shown = keys.flatMap((key, i) => [...(i ? [" "] : []), make("kbd", { textContent: names[key] || key })]);
     list.append(make("div", {}, make("dt", {}, ...shown), make("dd", { textContent: text })));
   }

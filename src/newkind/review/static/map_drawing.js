@@ -22,16 +22,30 @@ export function drawMap(canvas, data, view, { screenX, screenY, selected }) {
     if (!groups.has(colour)) groups.set(colour, []);
     groups.get(colour).push(i);
   }
-  const dot = (i, size) => pen.fillRect(screenX(i) - size / 2, screenY(i) - size / 2, size, size);
   pen.globalAlpha = 0.75;
   for (const [colour, indices] of groups) {
     pen.fillStyle = typeof colour === "string" ? cssColour(colour) : categoryColour(colour);
-    for (const i of indices) dot(i, side);
+    dots(pen, indices, side, screenX, screenY);
   }
   if (!selected.size) return;
   pen.globalAlpha = 1;
   pen.fillStyle = cssColour("--ink");
-  for (let i = 0; i < n; i++) if (selected.has(data.lines[i])) dot(i, side + 2);
+  const chosen = [...data.lines.keys()].filter((i) => selected.has(data.lines[i]));
+  dots(pen, chosen, side + 2, screenX, screenY);
+}
+
+// Circles; squares if they are so small that nobody sees the difference.
+function dots(pen, indices, side, screenX, screenY) {
+  if (side < 4) {
+    for (const i of indices) pen.fillRect(screenX(i) - side / 2, screenY(i) - side / 2, side, side);
+    return;
+  }
+  pen.beginPath();
+  for (const i of indices) {
+    pen.moveTo(screenX(i) + side / 2, screenY(i));
+    pen.arc(screenX(i), screenY(i), side / 2, 0, 2 * Math.PI);
+  }
+  pen.fill();
 }
 
 export function drawOutline(canvas, line, view) {

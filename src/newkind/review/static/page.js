@@ -5,6 +5,7 @@ import { onKey, showHelp } from "./keys.js";
 import { showRefit } from "./refit.js";
 
 const POLL_SECONDS = 4;
+const EVERYWHERE = { isEverywhere: true };
 const page = { refresh: async () => location.reload(), isBusy: () => false };
 
 // `refresh` shows the present state of the page; `isBusy` says whether that would lose something, such as a selection.
@@ -82,14 +83,14 @@ async function lookForNews() {
   }
 }
 
-onKey("?", "Show this help", showHelp);
-onKey(["u", "z"], "Undo", () => undoOrRedo("undo"));
-onKey("U", "Redo", () => undoOrRedo("redo"));
-onKey("/", "Search images and categories", () => document.querySelector("#search input").focus());
-onKey("q", "Go to the queue", () => location.assign("/"));
-onKey("c", "Go to the categories", () => location.assign("/categories"));
-onKey("m", "Go to the map", () => location.assign("/map"));
-onKey("F", "Refit the model", () => attempt(showRefit));
+onKey("?", "Show this help", showHelp, EVERYWHERE);
+onKey(["u", "z"], "Undo", () => undoOrRedo("undo"), EVERYWHERE);
+onKey("U", "Redo", () => undoOrRedo("redo"), EVERYWHERE);
+onKey("/", "Search images and categories", () => document.querySelector("#search input").focus(), EVERYWHERE);
+onKey("q", "Go to the queue", () => location.assign("/"), EVERYWHERE);
+onKey("c", "Go to the categories", () => location.assign("/categories"), EVERYWHERE);
+onKey("m", "Go to the map", () => location.assign("/map"), EVERYWHERE);
+onKey("F", "Refit the model", () => attempt(showRefit), EVERYWHERE);
 document.getElementById("undo")?.addEventListener("click", () => undoOrRedo("undo"));
 document.getElementById("help").addEventListener("click", showHelp);
 document.addEventListener("click", (event) => {
