@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +93,7 @@ class Discovery:
         self.outcome = outcome
         self._decisions = Decisions(run)
         self._model: LoadedModel | None = None
+        self._model_refit = ""
         self._shown: tuple[Answer, list[Assignment], list[Category]] | None = None
         if outcome is None:
             _ = self._decisions.answer  # raises if the run is not finished
@@ -350,9 +351,11 @@ class Discovery:
 
     @property
     def model(self) -> LoadedModel:
-        """The network with its backbone, loaded when first used."""
-        if self._model is None:
-            self._model = load_model(self.run)
+        """The network with its backbone, loaded when first used and after a refit."""
+        answer = self.answer
+        if self._model is None or self._model_refit != answer.refit:
+            self._model, self._model_refit = load_model(self.run), answer.refit
+        self._model = replace(self._model, categories=self.categories)
         return self._model
 
     def __repr__(self) -> str:

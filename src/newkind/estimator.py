@@ -238,10 +238,12 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         ndarray of float32, shape (n, K)
             Columns as `classes_`.
         """
-        network = self._fitted().model.network
+        model = self._fitted().model
+        network = model.network
         device = next(network.method.parameters(), torch.zeros(0)).device
         with torch.no_grad():
-            return network.category_probabilities(torch.from_numpy(self._features(X)).to(device)).cpu().numpy()
+            p = network.category_probabilities(torch.from_numpy(self._features(X)).to(device))
+            return model.layout.probabilities(p).cpu().numpy()
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Class features of unit length.
@@ -329,7 +331,8 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         )
         model._discovery = found
         model.classes_ = _classes(found, all(c.name.isdecimal() for c in found.categories if c.status == "known"))
-        by_name = {category.name: model.classes_[category.prototype] for category in found.categories}
+        missing = -1 if model.classes_.dtype.kind == "i" else ""
+        by_name = {"": missing} | dict(zip((c.name for c in found.categories), model.classes_, strict=True))
         model.labels_ = np.array([by_name[line.category] for line in found.assignments])
         if found.run.read_json(found.run.model_card).get("weights_sha256") is None:
             model.n_features_in_ = found.model.dim
@@ -388,7 +391,7 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
 
 
 def _classes(found: Discovery, numeric: bool) -> NDArray[Any]:
-    """A value for each prototype: numbers if the labels are numbers, names otherwise."""
+    """A value for each category: numbers if the labels are numbers, names otherwise."""
     if not numeric:
         return np.array([category.name for category in found.categories])
     known = [int(category.name) for category in found.categories if category.status == "known"]

@@ -8,7 +8,7 @@ from error_codes import raises
 from newkind.errors import RunError
 from newkind.pipeline.export import MODES, carry_out, plan_sorting
 from newkind.progress import quiet
-from newkind.runs.assignments import Assignment, assignments_csv, read_assignments
+from newkind.runs.assignment import Assignment, assignments_csv, parse_assignments
 from newkind.runs.run import Run
 
 
@@ -76,7 +76,7 @@ def test_a_carriage_return_and_a_comma_in_a_name_survive(tmp_path: Path) -> None
         ("one\rtwo.jpg", 'a "b", c'), ("new\nline.jpg", "k"), (b"caf\xe9.jpg".decode("utf-8", "surrogateescape"), "k")
     )
     run.write_text(run.assignments_file, assignments_csv(held))
-    assert read_assignments(run) == held
+    assert parse_assignments(run.assignments_file) == held
 
 
 def test_a_source_that_is_gone(root: Path, tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from newkind.report.comparison import compare_runs, corresponding_categories
+from newkind.evaluation.correspondence import corresponding_categories
+from newkind.report.comparison import compare_runs
 from newkind.report.contents import RunContents, read_contents
 from newkind.report.images import find_run_images
 from newkind.runs.run import Run

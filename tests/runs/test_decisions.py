@@ -238,7 +238,7 @@ def test_the_files_follow_and_come_back(decisions: Decisions) -> None:
     assert [run.assignments_file.read_bytes(), read_categories(run)] == before
 
 
-def test_names_edited_by_hand_are_refused_everywhere(decisions: Decisions) -> None:
+def test_ids_edited_by_hand_are_refused_everywhere(decisions: Decisions) -> None:
     run = decisions.run
     text = run.categories_file.read_text().replace('"new-01"', '"bee"')
     run.categories_file.write_text(text)
@@ -249,10 +249,23 @@ def test_names_edited_by_hand_are_refused_everywhere(decisions: Decisions) -> No
         Decisions(run).decide(Decision("rename", category="new-02", name="wasp"))
 
 
-def test_after_a_decision_edits_by_hand_change_nothing(decisions: Decisions) -> None:
+@pytest.mark.parametrize("decided", [False, True])
+def test_names_edited_by_hand_are_followed_nowhere_and_told(
+    decisions: Decisions, decided: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     run = decisions.run
-    decisions.decide(Decision("rename", category="new-01", name="bee"))
+    if decided:
+        decisions.decide(Decision("rename", category="new-02", name="bee"))
+        write_answer(run)
+    assert not caplog.records
+    run.categories_file.write_text(run.categories_file.read_text().replace('"name": "new-01"', '"name": "wasp"'))
+    names = {line.category for line in read_assignments(run)}
+    assert {category.name for category in read_categories(run)} == names
+    assert "new-01" in names
+    Decisions(run).decide(Decision("rename", category="new-03", name="ant"))
     write_answer(run)
-    run.categories_file.write_text(run.categories_file.read_text().replace('"bee"', '"wasp"'))
-    assert "bee" in {line.category for line in read_assignments(run)}
-    assert "bee" in {category.name for category in read_categories(run)}
+    assert sum("edited by hand" in record.message for record in caplog.records) >= 1
+    assert "wasp" not in run.categories_file.read_text() + run.assignments_file.read_text()
+    caplog.clear()
+    write_answer(run)
+    assert not caplog.records

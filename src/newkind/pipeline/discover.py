@@ -29,6 +29,7 @@ from newkind.pipeline.choose_n_categories import choose_n_categories
 from newkind.pipeline.configure import first_config
 from newkind.pipeline.results import Outcome, scored_predictions, write_results
 from newkind.pipeline.setup import Setup, check_request, fit_batch, load_setup, new_network, open_images
+from newkind.runs.carry_over import carry_over
 from newkind.runs.fingerprint import deciding_settings, digest_of
 from newkind.runs.run import Run
 from newkind.training.checkpoint import load_checkpoint
@@ -165,7 +166,8 @@ def _answer(
     found = _final_read_out(trainer, stage.config)
     outcome = write_results(following, collection, stage.config, stage.setup, trainer, found)
     if distributed.main_process():
-        run.adopt()
+        with carry_over(run, following):
+            run.adopt()
     fitting = "training" if stage.config.training.epochs else "fitting"
     seconds = {fitting: training_done - started, "assigning": time.perf_counter() - training_done}
     return replace(outcome, run=run, seconds=seconds)

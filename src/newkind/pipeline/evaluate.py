@@ -10,7 +10,8 @@ import numpy as np
 from newkind.data import read_truth
 from newkind.errors import DataError
 from newkind.evaluation import Evaluation, evaluate
-from newkind.runs.assignments import read_assignments, read_categories
+from newkind.runs.answer import LABELLED
+from newkind.runs.current_answer import current_answer, model_answer
 from newkind.runs.run import Run
 
 __all__ = ["RunScores", "evaluate_run"]
@@ -47,8 +48,11 @@ def evaluate_run(run: Run, truth_file: Path) -> RunScores:
     RunScores
     """
     truth = read_truth(truth_file)
-    known = {category.name for category in read_categories(run) if category.status == "known"}
-    lines = [line for line in read_assignments(run) if line.status != "labelled"]
+    answer = current_answer(run)
+    known = {state.id for state in answer.categories if state.given}
+    is_labelled = model_answer(run).status == LABELLED
+    # By id: a renamed class is still the class that the truth names.
+    lines = [line for line, given in zip(answer.assignments_by_id(), is_labelled, strict=True) if not given]
     scored = [line for line in lines if truth.get(line.file)]
     if not scored:
         raise DataError(

@@ -17,8 +17,8 @@ from newkind.runs.assignments import Assignment
 __all__ = ["MODES", "Placement", "carry_out", "plan_sorting"]
 
 MODES = ("symlink", "copy", "move")
-UNSURE = "unsure"
-"""Status of images that are not sorted into categories, and their folder."""
+APART = ("unsure", "junk")
+"""Statuses of images that are not sorted into categories, and their folders."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class Placement:
 
 
 def plan_sorting(lines: list[Assignment], root: Path, folder: Path) -> list[Placement]:
-    """Plan where every file goes. A second file of the same name in a folder gets a number; unsure images share a folder.
+    """Plan where every file goes. A second file of the same name in a folder gets a number; unsure images share a folder,
+    and so do junk images.
 
     Names are compared as some file systems do: without regard to case or to how accents are composed.
 
@@ -55,18 +56,15 @@ def plan_sorting(lines: list[Assignment], root: Path, folder: Path) -> list[Plac
     -------
     list of Placement
     """
-    folders: dict[str | None, str] = {}
-    if any(line.status == UNSURE for line in lines):
-        folders[None] = UNSURE
+    folders = {(status, ""): status for status in APART if any(line.status == status for line in lines)}
     taken: set[str] = set()
     plan = []
     for line in lines:
-        category = None if line.status == UNSURE else line.category
-        if category not in folders:
-            name = _free(_folder_name(line.category), {_same(other) for other in folders.values()})
-            folders[category] = name
+        key = (line.status, "") if line.status in APART else ("", line.category)
+        if key not in folders:
+            folders[key] = _free(_folder_name(line.category), {_same(other) for other in folders.values()})
         source = root / line.file
-        target = folder / folders[category] / source.name
+        target = folder / folders[key] / source.name
         number = 2
         while _same(str(target)) in taken:
             target = target.with_name(f"{source.stem}-{number}{source.suffix}")

@@ -133,7 +133,7 @@ def predict(
         model.network,
         source,
         len(items),
-        n_known=model.n_known,
+        layout=model.layout,
         device=device,
         views=model.views,
         advance=advance,

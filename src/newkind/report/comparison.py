@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
+from newkind.evaluation.correspondence import corresponding_categories
 from newkind.report.contents import RunContents
 from newkind.report.headline import Headline, headline_of
 from newkind.report.image_pairs import pair_images
 from newkind.report.images import RunImages
 from newkind.report.provenance import data_name, flatten
 
-__all__ = ["CategoryPair", "Comparison", "Move", "compare_runs", "corresponding_categories"]
+__all__ = ["CategoryPair", "Comparison", "Move", "compare_runs"]
 
 MAX_MOVES = 24
 EXAMPLES = 8
@@ -144,38 +144,7 @@ def compare_runs(contents: RunContents, other: RunContents, images: RunImages) -
 
 
 def _known_names(contents: RunContents) -> list[str | None]:
-    return [category.name if category.status == "known" else None for category in contents.categories]
-
-
-def corresponding_categories(
-    overlap: NDArray[np.int64], names: list[str | None], other_names: list[str | None]
-) -> NDArray[np.int64]:
-    """Match the categories of two runs.
-
-    Known categories correspond by name. New ones have arbitrary names: they are matched so that as many images as possible
-    stay together.
-
-    Parameters
-    ----------
-    overlap : ndarray of int64, shape (K, K')
-        Number of images in a category of the one and of the other run.
-    names, other_names : list of str or None
-        Names of the known categories of each run; None for a new one.
-
-    Returns
-    -------
-    ndarray of int64, shape (K,)
-        Index of the corresponding category in the other run, or -1.
-    """
-    numbers = {name: j for j, name in enumerate(other_names) if name is not None}
-    partner = np.array([-1 if name is None else numbers.get(name, -1) for name in names], dtype=np.int64)
-    rows = np.flatnonzero(partner < 0)
-    columns = np.setdiff1d(np.arange(len(other_names)), partner)
-    best_rows, best_columns = linear_sum_assignment(-overlap[np.ix_(rows, columns)])
-    for i, j in zip(rows[best_rows], columns[best_columns], strict=True):
-        if overlap[i, j]:
-            partner[i] = j
-    return partner
+    return [(category.id or category.name) if category.status == "known" else None for category in contents.categories]
 
 
 def _category_pairs(overlap: NDArray[np.int64], partner: NDArray[np.int64]) -> tuple[CategoryPair, ...]:

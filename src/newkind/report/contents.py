@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from newkind.errors import RunError
-from newkind.runs.assignments import Assignment, Category, read_assignments, read_categories
+from newkind.runs.answer import APPROVED
+from newkind.runs.assignments import Assignment, Category
+from newkind.runs.current_answer import current_answer
+from newkind.runs.decision_log import DecisionLog
+from newkind.runs.replay import effective
 from newkind.runs.run import Run
 
 if TYPE_CHECKING:
@@ -81,6 +85,10 @@ class RunContents:
         Entry `confidence` of model.json; empty for runs of earlier versions.
     seconds : dict of str to float, default={}
         Duration of each stage of the run, if known.
+    n_decisions : int, default=0
+        Number of decisions that are part of the answer.
+    n_left_out : int, default=0
+        Number of images that are not among the n because they are junk or have no category.
     """
 
     run: Run
@@ -100,6 +108,8 @@ class RunContents:
     estimate: dict[str, Any] | None
     calibration: dict[str, Any] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    n_decisions: int = 0
+    n_left_out: int = 0
 
     def __len__(self) -> int:
         """Return the number of images."""
@@ -178,6 +188,11 @@ def contents_of(
     RunError
         If an assignment names an unknown category or status.
     """
+    kept = np.array([bool(row.category) for row in assignments], dtype=bool)
+    if features is not None:
+        features = None if len(features) != len(kept) else features if kept.all() else features[kept]
+    n_left_out = int((~kept).sum())
+    assignments = [row for row in assignments if row.category]
     category, second, status = _numbers(run, assignments, categories)
     return RunContents(
         run=run,
@@ -189,7 +204,7 @@ def contents_of(
         confidence=_probabilities([row.confidence for row in assignments]),
         second_confidence=_probabilities([row.second_confidence for row in assignments]),
         outlier=_flags([row.outlier for row in assignments]),
-        features=_half(features) if features is not None and len(features) == len(category) else None,
+        features=None if features is None else _half(features),
         config=run.config(),
         environment=_read_if_present(run, run.environment_file) or {},
         metrics=_metrics(run),
@@ -197,6 +212,7 @@ def contents_of(
         estimate=_read_if_present(run, run.estimate_file),
         calibration=_calibration(run),
         seconds=dict(seconds or {}),
+        n_left_out=n_left_out,
     )
 
 
@@ -208,6 +224,8 @@ def _metrics(run: Run) -> list[dict[str, Any]]:
 def outcome_contents(outcome: Outcome) -> RunContents:
     """Contents of a discovery that has just finished, from its results in memory.
 
+    A repeated discovery may have decisions; then its contents are those of the run folder.
+
     Parameters
     ----------
     outcome : Outcome
@@ -217,6 +235,8 @@ def outcome_contents(outcome: Outcome) -> RunContents:
     -------
     RunContents
     """
+    if DecisionLog(outcome.run.folder).last:
+        return replace(read_contents(outcome.run), seconds=outcome.seconds)
     return contents_of(
         outcome.run,
         assignments=outcome.assignments,
@@ -228,14 +248,22 @@ def outcome_contents(outcome: Outcome) -> RunContents:
 
 
 def read_contents(run: Run) -> RunContents:
-    """Contents of a finished run, from its folder; RunError if its files are missing, damaged or of different runs."""
-    return contents_of(
+    """Contents of a finished run, from its folder; RunError if its files are missing, damaged or of different runs.
+
+    After decisions, scores.json is not that of the current answer; it is left out.
+    """
+    answer = current_answer(run)
+    n_decisions = len(effective(DecisionLog(run.folder).events(), notes=False))
+    # Scores name clusters by number, so that categories need numbers after merges and splits, too.
+    categories = [replace(category, prototype=k) for k, category in enumerate(answer.list_categories())]
+    found = contents_of(
         run,
-        assignments=read_assignments(run),
-        categories=_read_categories(run),
+        assignments=answer.assignments(),
+        categories=categories,
         features=run.features(),
-        scores=_read_if_present(run, run.scores_file),
+        scores=None if n_decisions else _read_if_present(run, run.scores_file),
     )
+    return replace(found, n_decisions=n_decisions)
 
 
 def _numbers(
@@ -244,11 +272,13 @@ def _numbers(
     """Numbers (n,) of the category, the second category and the status of each image."""
     n = len(assignments)
     number = {category.name: k for k, category in enumerate(categories)}
+    status_of = {category.name: category.status for category in categories}
+    statuses = (status_of[row.category] if row.status == APPROVED else row.status for row in assignments)
     try:
         return (
             np.fromiter((number[row.category] for row in assignments), np.int32, n),
-            np.fromiter((number[row.second] for row in assignments), np.int32, n),
-            np.fromiter((STATUSES.index(row.status) for row in assignments), np.uint8, n),
+            np.fromiter((number[row.second or row.category] for row in assignments), np.int32, n),
+            np.fromiter(map(STATUSES.index, statuses), np.uint8, n),
         )
     except (KeyError, ValueError) as error:
         raise RunError(
@@ -282,19 +312,6 @@ def _half(features: NDArray[np.floating[Any]]) -> NDArray[np.float16]:
         return features
     half: NDArray[np.float16] = np.clip(features, -LARGEST_HALF, LARGEST_HALF).astype(np.float16)
     return half
-
-
-def _read_categories(run: Run) -> list[Category]:
-    found = read_categories(run)
-    try:
-        valid = all(isinstance(c.name, str) and c.n_images >= 0 and 0 <= c.mean_confidence <= 1.01 for c in found)
-    except TypeError:
-        valid = False
-    if not valid:
-        raise RunError(
-            f"{run.categories_file} contains invalid values.", code="categories-invalid", file=run.categories_file
-        )
-    return found
 
 
 def _read_if_present(run: Run, path: Path) -> dict[str, Any] | None:

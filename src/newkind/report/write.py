@@ -22,6 +22,7 @@ from newkind.report.page import anchors_of, render
 from newkind.report.page_data import data_lines, page_data
 from newkind.report.provenance import estimate_panel, metric_panels, settings_tables, title_of
 from newkind.report.questionable import find_questionable
+from newkind.report.rescore import rescored
 from newkind.report.selection import embed_images, important_lines
 from newkind.runs.run import REPORT_MARK, Run
 
@@ -75,6 +76,7 @@ def write_report(
     contents = contents or read_contents(run)
     other = None if compare is None else read_contents(compare)
     images = find_run_images(contents, collection=collection, data=data)
+    contents = rescored(contents, images)
     if images.note:
         logger.info(f"{images.note} Searched in {images.searched}." if images.searched else images.note)
     text = _make_page(contents, images, other)

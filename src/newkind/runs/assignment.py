@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -133,5 +133,8 @@ def parse_assignments(path: Path) -> list[Assignment]:
 
 def category_from_json(row: dict[str, Any]) -> Category:
     """Category from an entry of categories.json; earlier versions wrote neither `id` nor `prototypes`."""
-    found = {"id": row["name"], "prototypes": [row["prototype"]], **row}
-    return Category(**found | {"prototypes": tuple(int(k) for k in found["prototypes"])})
+    found = Category(**row)
+    prototypes = tuple(int(k) for k in found.prototypes) or ((found.prototype,) if found.prototype >= 0 else ())
+    if not (isinstance(found.name, str) and found.n_images >= 0 and 0 <= found.mean_confidence <= 1.01):
+        raise ValueError("invalid values")
+    return replace(found, id=found.id or found.name, prototypes=prototypes)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from functools import partial
+import logging
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 
+from filelock import FileLock
+
 from newkind import atomic
+from newkind.data.wording import shell_quoted
 from newkind.errors import RunError
 from newkind.runs.answer import Answer, answer_of
-from newkind.runs.assignment import category_from_json, parse_assignments
+from newkind.runs.assignment import Category, category_from_json, parse_assignments
 from newkind.runs.decision_log import DecisionLog
 from newkind.runs.replay import replay
-from newkind.runs.run import Run
+from newkind.runs.run import ANSWER_LOCK, REFITS, Run
 
-__all__ = ["REFITS", "current_answer", "keep_model_answer", "load_refit", "model_answer", "refit_run"]
+__all__ = ["current_answer", "keep_model_answer", "load_refit", "model_answer", "refit_run"]
 
-REFITS = "refits"
-"""Folder of accepted refits."""
+logger = logging.getLogger(__name__)
 
 
 def current_answer(run: Run) -> Answer:
@@ -50,8 +54,10 @@ def model_answer(run: Run) -> Answer:
 
 def keep_model_answer(run: Run) -> None:
     """Keep the model's answer apart from assignments.csv and categories.json, which follow decisions from now on."""
-    if not run.model_categories_file.exists():
-        model_answer(run)  # raises if the files do not fit together
+    if run.model_categories_file.exists():
+        return
+    model_answer(run)  # raises if the files do not fit together
+    with FileLock(run.folder / ANSWER_LOCK):  # not while `discover` replaces them
         atomic.write_bytes(run.model_assignments_file, run.assignments_file.read_bytes())
         atomic.write_bytes(run.model_categories_file, run.categories_file.read_bytes())
 
@@ -77,18 +83,38 @@ def _read(run: Run, assignments_file: Path, categories_file: Path) -> Answer:
             code="not-finished",
             folder=run.folder,
         ) from None
-    try:
-        categories = [category_from_json(row) for row in run.read_json(categories_file)["categories"]]
-    except (KeyError, TypeError, ValueError) as error:
-        raise RunError(
-            f"{categories_file} cannot be read ({error}).", code="unreadable", file=categories_file
-        ) from None
+    categories = _read_categories(run, categories_file)
     try:
         return answer_of(lines, categories)
     except KeyError as error:
         raise RunError(
             f"{assignments_file} names {error}, which is not in {categories_file.name}.",
-            fix="Both files must come from the same run, unedited. To give a category another name, use `newkind rename`.",
+            fix="Both files must come from the same run, unedited. Category names are changed with `newkind rename`.",
             code="assignments-mismatch",
             file=assignments_file,
         ) from None
+
+
+def _read_categories(run: Run, path: Path) -> list[Category]:
+    """Categories as the model named them. A name that was edited by hand is not followed, which is logged."""
+    try:
+        found = [category_from_json(row) for row in run.read_json(path)["categories"]]
+        if len({category.id for category in found}) < len(found):
+            raise ValueError("two categories have one id")
+    except (KeyError, TypeError) as error:
+        raise RunError(f"{path} cannot be read ({error}).", code="unreadable", file=path) from None
+    except ValueError as error:
+        raise RunError(f"{path} cannot be used: {error}.", code="categories-invalid", file=path) from None
+    for category in found:
+        if category.name != category.id:
+            _warn_of_edit(path, category.id, category.name)
+    return [replace(category, name=category.id) for category in found]
+
+
+@cache
+def _warn_of_edit(path: Path, category: str, name: str) -> None:
+    """Log once that a name was edited by hand."""
+    logger.warning(
+        f"{path} was edited by hand, which is ignored. To rename the category: "
+        f"newkind rename {shell_quoted(str(path.parent))} {shell_quoted(category)} {shell_quoted(name)}"
+    )

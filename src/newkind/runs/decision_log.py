@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import itertools
 import json
 import sqlite3
 import threading
@@ -152,6 +153,19 @@ class DecisionLog:
     def export_jsonl(self) -> str:
         """All events as JSON lines."""
         return "".join(json.dumps(event.to_json()) + "\n" for event in self.events())
+
+    def retire(self) -> Path | None:
+        """Move the log of a run that is overwritten to decisions-1.sqlite or the next free name; None if there is none."""
+        if not self.last:
+            self.file.unlink(missing_ok=True)
+            return None
+        free = (self.file.with_name(f"{self.file.stem}-{n}{self.file.suffix}") for n in itertools.count(1))
+        target = next(path for path in free if not path.exists())
+        with self._opened(write=True) as connection:
+            connection.execute("VACUUM INTO ?", (str(target),))
+        for suffix in ("", "-wal", "-shm"):
+            self.file.with_name(self.file.name + suffix).unlink(missing_ok=True)
+        return target
 
     @contextmanager
     def _opened(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:

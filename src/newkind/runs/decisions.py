@@ -30,6 +30,7 @@ class Decisions:
         self.log = DecisionLog(run.folder)
         self._answer: Answer | None = None
         self._model_answer: Answer | None = None
+        self._model_time = -1
         self._updating = threading.RLock()
 
     @property
@@ -61,6 +62,10 @@ class Decisions:
         """
         return self.log.append(decision, author=author, based_on=based_on, check=self._check)
 
+    def at(self, number: int) -> Answer:
+        """Answer after the event with this number; 0 for the answer of the model."""
+        return self._replayed([event for event in self.log.events() if event.number <= number])
+
     def preview(self, decision: Decision) -> tuple[Decision, Answer]:
         """Decision with all defaults filled in, and the answer that it would give; nothing is recorded."""
         events = self.log.events()
@@ -77,7 +82,7 @@ class Decisions:
         """Answer with these events; if only a few were added, they are applied to the last answer."""
         with self._updating:
             last = events[-1].number if events else 0
-            if self._answer is None or last < self._answer.last:
+            if self._answer is None or last < self._answer.last or self._is_outdated():
                 self._answer = self._replayed(events)
             added = events[self._answer.last :]
             if any(event.decision.kind in ("undo", "redo") for event in added):
@@ -88,6 +93,18 @@ class Decisions:
             return self._answer
 
     def _replayed(self, events: list[Event]) -> Answer:
-        if self._model_answer is None:
+        if self._model_answer is None or self._is_outdated():
+            self._model_time = self._time_of_model_answer()
             self._model_answer = model_answer(self.run)
         return replay(self._model_answer, events, partial(load_refit, self.run))
+
+    def _is_outdated(self) -> bool:
+        """Whether a repeated `discover` has replaced the answer of the model."""
+        return self._model_time != self._time_of_model_answer()
+
+    def _time_of_model_answer(self) -> int:
+        """Time when the answer of the model was written; 0 if it was never replaced since there are decisions."""
+        try:
+            return self.run.model_categories_file.stat().st_mtime_ns
+        except FileNotFoundError:
+            return 0

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
@@ -15,11 +16,13 @@ from newkind.config import BackboneConfig, DiscoverConfig, from_json, to_json
 from newkind.errors import RunError, WeightsError
 from newkind.methods.method import Method
 from newkind.methods.registry import build_method, find_method
-from newkind.runs.assignments import Category, read_categories
+from newkind.runs.assignments import Category
+from newkind.runs.current_answer import current_answer, refit_run
 from newkind.runs.format_1 import upgrade_card
 from newkind.runs.run import Run
 from newkind.training.checkpoint import save_tensors
 from newkind.training.data import TrainingData
+from newkind.training.inference import Layout
 from newkind.training.network import Network
 
 __all__ = ["LoadedModel", "load_model", "save_model"]
@@ -41,9 +44,7 @@ class LoadedModel:
     config : BackboneConfig
         Its configuration.
     categories : list of Category
-        Categories in the order of the classifier's prototypes.
-    n_known : int
-        Number of known classes.
+        Categories of the current answer.
     dim : int
         Dimension of the features.
     calibrated : bool
@@ -56,10 +57,17 @@ class LoadedModel:
     backbone: Backbone | None
     config: BackboneConfig
     categories: list[Category]
-    n_known: int
     dim: int
     calibrated: bool
     views: Views = EVALUATION
+
+    @property
+    def layout(self) -> Layout:
+        """Which prototypes make up which category."""
+        category_of = torch.full((self.network.method.n_categories,), len(self.categories))
+        for k, category in enumerate(self.categories):
+            category_of[list(category.prototypes)] = k
+        return Layout(category_of, torch.tensor([category.status == "new" for category in self.categories]))
 
 
 def save_model(
@@ -129,17 +137,20 @@ def load_model(run: Run, *, device: str = "auto", weights: Path | None = None) -
     LoadedModel
     """
     run.config()
-    card = run.read_json(run.model_card)
+    answer = current_answer(run)
+    owner = refit_run(run, answer.refit) if answer.refit else run
+    card = run.read_json(owner.model_card)
     try:
         card = upgrade_card(card) if "trunk" in card else card
         moved: dict[str, Any] = {} if weights is None else {"weights": weights}
         config = from_json(BackboneConfig, card["backbone"] | {"device": device} | moved)
         method = _method(card)
-        n_known, dim, sha256 = int(card["n_known"]), int(card["dim"]), card["weights_sha256"]
+        dim, sha256 = int(card["dim"]), card["weights_sha256"]
         views = tuple(int(view) for view in card.get("views", EVALUATION))  # older runs used the evaluation view
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RunError(f"{run.model_card} cannot be read ({error}).", code="unreadable", file=run.model_card) from None
-    categories = read_categories(run)
+        raise RunError(
+            f"{owner.model_card} cannot be read ({error}).", code="unreadable", file=owner.model_card
+        ) from None
     backbone = load_backbone(config) if sha256 else None
     if backbone is not None and backbone.sha256 != sha256:
         raise WeightsError(
@@ -150,18 +161,24 @@ def load_model(run: Run, *, device: str = "auto", weights: Path | None = None) -
         )
     network = Network(backbone.tuned if backbone else None, method, with_teacher=False)
     try:
-        network.load_state_dict(load_file(run.model_file))
+        network.load_state_dict(load_file(owner.model_file))
     except (OSError, SafetensorError, RuntimeError) as error:
         raise RunError(
-            f"{run.model_file} is damaged or of another model ({str(error).splitlines()[0]}).",
+            f"{owner.model_file} is damaged or of another model ({str(error).splitlines()[0]}).",
             code="damaged-model",
-            file=run.model_file,
+            file=owner.model_file,
         ) from None
+    if max((k for state in answer.categories for k in state.prototypes), default=0) >= method.n_categories:
+        raise RunError(
+            f"{run.categories_file} has more categories than the model.",
+            code="categories-invalid",
+            file=run.categories_file,
+        )
     if backbone is not None:
         network.to(backbone.device)
     confidence = card.get("confidence")
     calibrated = isinstance(confidence, dict) and confidence.get("calibrated") is True
-    return LoadedModel(network, backbone, config, categories, n_known, dim, calibrated, views)
+    return LoadedModel(network, backbone, config, answer.list_categories(), dim, calibrated, views)
 
 
 def _method(card: dict[str, Any]) -> Method:

@@ -16,10 +16,11 @@ __all__ = ["LoadRefit", "apply", "effective", "last_redoable", "last_undoable", 
 LoadRefit = Callable[[str], Answer]
 
 
-def effective(events: Sequence[Event]) -> list[Event]:
-    """Events that count: without undone ones, and without the events that undo and redo."""
+def effective(events: Sequence[Event], *, notes: bool = True) -> list[Event]:
+    """Events that count: without undone ones, without the events that undo and redo, and optionally without notes."""
     undone = _undone(events)
-    return [event for event in events if event.decision.kind not in ("undo", "redo") and event.number not in undone]
+    other = ("undo", "redo") if notes else ("undo", "redo", "note")
+    return [event for event in events if event.decision.kind not in other and event.number not in undone]
 
 
 def _undone(events: Sequence[Event]) -> set[int]:

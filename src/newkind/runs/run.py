@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import platform
 import shutil
 import sys
@@ -18,15 +19,20 @@ from numpy.typing import NDArray
 
 from newkind import __version__, atomic
 from newkind.errors import RunError
+from newkind.runs.decision_log import DecisionLog
 from newkind.runs.format_1 import upgrade_config
 
-__all__ = ["ANSWER_LOCK", "FORMAT", "REPORT_MARK", "Run"]
+__all__ = ["ANSWER_LOCK", "FORMAT", "REFITS", "REPORT_MARK", "Run"]
+
+logger = logging.getLogger(__name__)
 
 FORMAT = 2
 LOCK, ANSWER_LOCK = ".lock", ".answer.lock"
 NEXT = ".next"
 """Folder of the answer that is being written; its files replace those of the run when all are complete."""
 COMPLETE = "complete"
+REFITS = "refits"
+"""Folder of accepted refits."""
 REPORT_MARK = '<meta name="generator" content="Newkind '
 """A file with this at its beginning is a report."""
 
@@ -159,7 +165,11 @@ class Run:
             yield
 
     def _remove_artefacts(self) -> None:
-        """Remove only what a run writes; other files in the folder stay."""
+        """Remove only what a run writes; other files in the folder stay. The log of decisions is kept under another name."""
+        kept = DecisionLog(self.folder).retire()
+        if kept is not None:
+            logger.warning(f"The decisions about the run that is overwritten are kept in {kept}; they are not applied.")
+        shutil.rmtree(self.folder / REFITS, ignore_errors=True)
         for path in self.folder.iterdir():
             if path.name == NEXT:
                 shutil.rmtree(path)

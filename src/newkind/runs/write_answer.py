@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+
 from filelock import FileLock
 
+from newkind.errors import RunError
 from newkind.runs.answer import Answer
 from newkind.runs.assignments import assignments_csv, category_rows
-from newkind.runs.current_answer import current_answer
+from newkind.runs.decisions import Decisions
 from newkind.runs.estimate_file import load_estimate
 from newkind.runs.run import ANSWER_LOCK, Run
 
 __all__ = ["write_answer"]
+
+logger = logging.getLogger(__name__)
 
 
 def write_answer(run: Run) -> Answer:
@@ -29,8 +34,25 @@ def write_answer(run: Run) -> Answer:
         The answer that was written.
     """
     with FileLock(run.folder / ANSWER_LOCK):  # so that the last one to write has the last decision
-        answer = current_answer(run)
+        decisions = Decisions(run)
+        answer = decisions.answer
         if run.model_categories_file.exists():  # otherwise there was no decision
-            run.write_json(run.categories_file, category_rows(answer.list_categories(), load_estimate(run)))
+            _warn_of_edits(decisions)
+            rows = category_rows(answer.list_categories(), load_estimate(run))
+            run.write_json(run.categories_file, {"event": answer.last, **rows})
             run.write_text(run.assignments_file, assignments_csv(answer.assignments()))
     return answer
+
+
+def _warn_of_edits(decisions: Decisions) -> None:
+    """Log if categories.json, which is about to be replaced, has other names than those that were written."""
+    path = decisions.run.categories_file
+    try:
+        content = decisions.run.read_json(path)
+        names = {row["id"]: row["name"] for row in content["categories"]}
+        written = decisions.at(int(content.get("event", 0)))
+    except (RunError, KeyError, TypeError, ValueError):
+        logger.warning(f"{path} was damaged; it is written again.")
+        return
+    if names != {state.id: state.name for state in written.categories}:
+        logger.warning(f"{path} was edited by hand, which is ignored. Categories are renamed with `newkind rename`.")

@@ -15,7 +15,7 @@ from newkind.backbone.tokens import EVALUATION, TokenSource, Views
 from newkind.progress import quiet
 from newkind.training.network import Encoder, Network
 
-__all__ = ["Predictions", "image_features", "predict_features", "predict_readable", "view_mean"]
+__all__ = ["Layout", "Predictions", "image_features", "predict_features", "predict_readable", "view_mean"]
 
 BATCH = 256
 
@@ -49,6 +49,32 @@ class Predictions:
     novelty: NDArray[np.float32]
     given_probability: NDArray[np.float32]
     outlier: NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Which prototypes of a classifier make up which category.
+
+    Parameters
+    ----------
+    category_of : Tensor of int64, shape (K,)
+        Category of each prototype, or `n_categories` for none. Probabilities of prototypes of one category add up.
+    is_new : Tensor of bool, shape (n_categories,)
+        Whether each category is new; a category may have no prototype.
+    """
+
+    category_of: Tensor
+    is_new: Tensor
+
+    @classmethod
+    def plain(cls, n_categories: int, n_known: int) -> Layout:
+        """One prototype per category, known classes first."""
+        return cls(torch.arange(n_categories), torch.arange(n_categories) >= n_known)
+
+    def probabilities(self, p: Tensor) -> Tensor:
+        """Probabilities (b, n_categories) of categories, from those of prototypes p (b, K)."""
+        n = len(self.is_new)
+        return p.new_zeros(len(p), n + 1).index_add_(1, self.category_of.to(p.device), p)[:, :n]
 
 
 @torch.no_grad()
@@ -119,8 +145,9 @@ def predict_features(
     Predictions
     """
     given = torch.as_tensor(labels.astype(np.int64))
+    layout = Layout.plain(network.method.n_categories, n_known)
     rows = [
-        _condense(network, features[i : i + 4096].to(device), given[i : i + 4096], n_known)
+        _condense(network, features[i : i + 4096].to(device), given[i : i + 4096], layout)
         for i in range(0, len(features), 4096)
     ]
     return _unpack(rows)
@@ -132,7 +159,7 @@ def predict_readable(
     source: TokenSource,
     n_images: int,
     *,
-    n_known: int,
+    layout: Layout,
     device: torch.device,
     views: Views = EVALUATION,
     advance: Callable[[int], None] = quiet,
@@ -147,8 +174,8 @@ def predict_readable(
         Source of tokens.
     n_images : int
         Number of images in the source.
-    n_known : int
-        Number of known classes.
+    layout : Layout
+        Categories of the prototypes.
     device : torch.device
         Device to compute on.
     views : tuple of int, default=(0,)
@@ -171,7 +198,7 @@ def predict_readable(
     for batch, found in zip(batches, source.evaluation_batches(iter(batches), views), strict=True):
         if len(found.rows):
             features = view_mean(network.features(found.tokens.to(device)), len(views))  # (b, d)
-            rows.append(_condense(network, features, torch.full((len(found.rows),), -1), n_known))
+            rows.append(_condense(network, features, torch.full((len(found.rows),), -1), layout))
             readable.append(batch[found.rows])
         advance(len(batch))
     return np.concatenate(readable), _unpack(rows)
@@ -183,14 +210,20 @@ def _own_batches(n_images: int, batch_size: int) -> list[NDArray[np.int64]]:
     return [mine[i : i + batch_size] for i in range(0, len(mine), batch_size)]
 
 
-def _condense(network: Network, features: Tensor, given: Tensor, n_known: int) -> Tensor:
+def _condense(network: Network, features: Tensor, given: Tensor, layout: Layout) -> Tensor:
     """The columns of Predictions (b, 7), in its order, from features (b, d) and given labels (b,); -1 for no rule of outliers."""
-    p = network.category_probabilities(features)  # (b, K)
+    p = layout.probabilities(network.category_probabilities(features))  # (b, n_categories)
     outlier = network.method.is_outlier(features)
     given = given.to(p.device)
     top = p.topk(min(2, p.shape[1]), dim=1)
     own = p.gather(1, given.clamp_min(0)[:, None])[:, 0] * (given >= 0)
-    columns = [top.indices[:, 0], top.values[:, 0], top.indices[:, -1], top.values[:, -1], p[:, n_known:].sum(dim=1)]
+    columns = [
+        top.indices[:, 0],
+        top.values[:, 0],
+        top.indices[:, -1],
+        top.values[:, -1],
+        p[:, layout.is_new.to(p.device)].sum(dim=1),
+    ]
     columns += [own, torch.full_like(own, -1) if outlier is None else outlier]
     return torch.stack([column.double() for column in columns], dim=1).cpu()
 
