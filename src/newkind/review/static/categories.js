@@ -2,7 +2,7 @@
 
 import { plural, refreshParts } from "./api.js";
 import { onKey } from "./keys.js";
-import { setUpPage } from "./page.js";
+import { setUpPage, startPage } from "./page.js";
 
 const find = document.getElementById("find");
 const kind = document.getElementById("kind");
@@ -47,3 +47,4 @@ setUpPage({
     filter();
   },
 });
+await startPage();

@@ -4,7 +4,7 @@ import { get, refreshParts, state } from "./api.js";
 import { Filters } from "./filters.js";
 import { Grid } from "./grid.js";
 import { onKey } from "./keys.js";
-import { attempt, carryOut, setUpPage } from "./page.js";
+import { attempt, carryOut, setUpPage, startPage } from "./page.js";
 import { askText, chooseCategory, confirmAction } from "./palette.js";
 import { setUpSelection } from "./selection.js";
 
@@ -25,12 +25,16 @@ setUpPage({
 const actions = {
   approve: () => carryOut({ kind: "approve", category }),
   async rename() {
-    const { categories } = await get("/api/categories");
-    const completions = categories.map(({ name }) => name);
+    const loading = get("/api/categories").then(({ categories }) => categories);
+    const completions = loading.then((categories) => categories.map(({ name }) => name));
     const name = await askText("Rename", nameNow(), { completions, action: "Rename", hint: "The name of another category merges the two." });
+    const categories = await loading;
     if (!name || name === nameNow()) return;
     const other = categories.find((each) => each.name === name);
-    if (!other) return carryOut({ kind: "rename", category, name });
+    if (!other) {
+      await carryOut({ kind: "rename", category, name });
+      return;
+    }
     const text = `There is another category ${name}. Its images and those of ${nameNow()} become one category.`;
     if (await confirmAction("Merge the two?", text, "Merge")) await mergeInto(other.id);
   },
@@ -86,5 +90,5 @@ document.addEventListener("drop", (event) => {
   moveTo([...grid.selected], target.dataset.drop ? { into: target.dataset.drop } : {});
 });
 
-await filters.load();
+await startPage(() => filters.load());
 if (!location.hash) grid.element.focus({ preventScroll: true });

@@ -2,7 +2,7 @@
 
 import { make, plural, post, refreshParts, state, thumbnail } from "./api.js";
 import { describeKey, onKey } from "./keys.js";
-import { attempt, setUpPage, tell } from "./page.js";
+import { attempt, setUpPage, startPage, tell } from "./page.js";
 import { openViewer } from "./viewer.js";
 
 const { id: category, name } = document.getElementById("grow").dataset;
@@ -29,6 +29,7 @@ async function ask(content) {
 const answer = () => ask({ page: page.page, wrong: cells().filter(isWrong).map((item) => Number(item.dataset.line)) });
 
 function show() {
+  document.getElementById("grow").dataset.page = page.page;
   list.replaceChildren(...page.shown.map(makeCell));
   list.hidden = page.phase === "done";
   active = 0;
@@ -129,4 +130,4 @@ onKey("o", "Open the image at full size", open);
 onKey("Enter", "Next page, or approve", () => next.click());
 describeKey("Click", "Mark an image that does not belong");
 setUpPage({ isBusy: () => page?.phase !== "done" && page?.looks > 0, refresh: async () => ask({ category }) });
-await ask({ category });
+await startPage(() => ask({ category }));

@@ -1,7 +1,7 @@
 // Decisions, which can be undone and redone.
 
 import { refreshParts } from "./api.js";
-import { setUpPage, undoOrRedo } from "./page.js";
+import { setUpPage, startPage, undoOrRedo } from "./page.js";
 
 for (const each of document.querySelectorAll("time")) each.textContent = new Date(each.dateTime).toLocaleString();
 setUpPage({
@@ -14,3 +14,4 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("#history [data-do]");
   if (button) undoOrRedo(button.dataset.do, Number(button.dataset.event));
 });
+await startPage();

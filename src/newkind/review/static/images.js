@@ -2,7 +2,7 @@
 
 import { decide, get, make, plural, refreshParts, state, thumbnail } from "./api.js";
 import { onKey } from "./keys.js";
-import { attempt, setUpPage, tell } from "./page.js";
+import { attempt, setUpPage, startPage, tell } from "./page.js";
 import { chooseCategory } from "./palette.js";
 
 const { kind } = document.getElementById("doubtful").dataset;
@@ -95,4 +95,4 @@ setUpPage({
     await refreshParts("#progress");
   },
 });
-await load();
+await startPage(load);

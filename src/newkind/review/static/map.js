@@ -3,7 +3,7 @@
 import { get, plural, state } from "./api.js";
 import { Grid } from "./grid.js";
 import { onKey } from "./keys.js";
-import { attempt, setUpPage, tell } from "./page.js";
+import { attempt, setUpPage, startPage, tell } from "./page.js";
 import { drawMap, drawOutline } from "./map_drawing.js";
 import { setUpSelection } from "./selection.js";
 
@@ -187,7 +187,7 @@ if (frame) {
   connectTools();
   new ResizeObserver(resize).observe(frame);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  await attempt(load);
+  await startPage(() => attempt(load));
 } else {
-  setUpPage({});
+  await startPage();
 }

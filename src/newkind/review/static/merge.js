@@ -2,7 +2,7 @@
 
 import { state } from "./api.js";
 import { onKey } from "./keys.js";
-import { carryOut, setUpPage } from "./page.js";
+import { carryOut, setUpPage, startPage } from "./page.js";
 
 const { a, b } = document.getElementById("merge").dataset;
 const actions = {
@@ -25,3 +25,4 @@ if (!state.isReadOnly) {
   onKey("2", "Merge as the second one", () => act("into-2"));
   onKey("n", "The two are different", () => act("different"));
 }
+await startPage();

@@ -13,6 +13,12 @@ export function setUpPage(actions) {
   Object.assign(page, actions);
 }
 
+// Load what the page shows, and say that it is complete.
+export async function startPage(load = async () => {}) {
+  await load();
+  document.getElementById("main").ariaBusy = "false";
+}
+
 export function tell(text, kind = "done") {
   const place = document.getElementById("messages");
   const line = make("p", { className: kind, textContent: text });

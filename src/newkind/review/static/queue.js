@@ -2,7 +2,7 @@
 
 import { refreshParts, state } from "./api.js";
 import { onKey } from "./keys.js";
-import { carryOut, setUpPage } from "./page.js";
+import { carryOut, setUpPage, startPage } from "./page.js";
 
 const cards = () => [...document.querySelectorAll("#queue .card")];
 let at = 0;
@@ -57,3 +57,4 @@ if (!state.isReadOnly) {
   onKey("g", "Grow the category", () => cards()[at]?.querySelector("[data-key=g]")?.click());
 }
 goTo(0);
+await startPage();

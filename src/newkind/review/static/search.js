@@ -3,7 +3,7 @@
 import { refreshParts } from "./api.js";
 import { Filters } from "./filters.js";
 import { Grid } from "./grid.js";
-import { setUpPage } from "./page.js";
+import { setUpPage, startPage } from "./page.js";
 import { setUpSelection } from "./selection.js";
 
 const grid = new Grid(document.getElementById("grid"));
@@ -16,4 +16,4 @@ setUpPage({
     await filters.load({ keepPlace: true });
   },
 });
-await filters.load();
+await startPage(() => filters.load());

@@ -2,7 +2,7 @@
 
 import { get, make, plural, state, thumbnail } from "./api.js";
 import { onKey } from "./keys.js";
-import { attempt, carryOut, setUpPage, tell } from "./page.js";
+import { attempt, carryOut, setUpPage, startPage, tell } from "./page.js";
 
 const FIRST = 18; // images of a group that are shown at once
 const category = document.getElementById("split").dataset.id;
@@ -55,4 +55,4 @@ function change(by) {
 }
 
 setUpPage({ refresh: load });
-await load();
+await startPage(load);
