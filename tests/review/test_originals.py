@@ -72,8 +72,12 @@ def test_images_outside_the_data_folder_are_not_sent(
         "/full/48",
         "/full/٣",
         "/full/1e1",
-    ]
-    + ["/full/" + "9" * 5000, "/static/../app.py", "/static/%2e%2e%2fapp.py", "/static//etc/passwd", "/static/"],
+        "/full/" + "9" * 5000,
+        "/static/../app.py",
+        "/static/%2e%2e%2fapp.py",
+        "/static//etc/passwd",
+        "/static/",
+    ],
 )
 def test_addresses_are_numbers_and_not_paths(client: AsgiClient, path: str) -> None:
     assert client.get(path).status == 404

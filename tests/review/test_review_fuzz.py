@@ -14,7 +14,17 @@ from hypothesis import strategies as st
 from newkind.review.workbench import Workbench
 from painted_run import SCRIPT, write_run
 
-GETS = ["/", "/categories", "/category", "/merge", "/split", "/grow", "/images", "/search", "/map", "/history"] + [
+GETS = [
+    "/",
+    "/categories",
+    "/category",
+    "/merge",
+    "/split",
+    "/grow",
+    "/images",
+    "/search",
+    "/map",
+    "/history",
     "/api/state",
     "/api/lines",
     "/api/names",

@@ -1,5 +1,6 @@
 """Pages and data of the review server, and decisions through it."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -18,7 +19,6 @@ PAGES = [
     "/merge?a=new-01&b=new-02",
     "/split?id=new-01",
     "/grow?id=apple",
-] + [
     "/images?kind=ambiguous",
     "/images?kind=mislabelled",
     "/images?kind=outliers",
@@ -84,7 +84,7 @@ def test_orders_are_what_they_say(client: AsgiClient) -> None:
     cosine = moved @ centre / np.linalg.norm(moved, axis=1) / np.linalg.norm(centre)
     ranked = dict(zip(members.tolist(), cosine.tolist(), strict=True))
     typical = lines("order=typical")
-    assert all(ranked[a] >= ranked[b] - 1e-3 for a, b in zip(typical, typical[1:], strict=False))
+    assert all(ranked[a] >= ranked[b] - 1e-3 for a, b in itertools.pairwise(typical))
     assert lines("order=extremes") == typical[::-1]
     uncertain = lines("order=uncertain")
     assert answer.confidence[uncertain].tolist() == sorted(answer.confidence[members].tolist())
