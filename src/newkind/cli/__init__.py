@@ -16,15 +16,18 @@ from typer.core import TyperGroup
 from newkind import __version__
 from newkind.cli.bench import bench
 from newkind.cli.cache import app as cache
+from newkind.cli.decisions import approve, junk, merge, move, note, redo, reject, rename, split, undo
 from newkind.cli.discover import discover
 from newkind.cli.doctor import doctor
 from newkind.cli.estimate_k import estimate_k
 from newkind.cli.evaluate import evaluate
+from newkind.cli.history import history
 from newkind.cli.inspect import inspect
 from newkind.cli.messages import name_options, print_error
 from newkind.cli.methods import methods
 from newkind.cli.options import option_names
 from newkind.cli.predict import predict
+from newkind.cli.refit import refit
 from newkind.cli.report import report
 from newkind.cli.review import review
 from newkind.cli.sort import sort
@@ -68,6 +71,8 @@ for verb in (
     doctor,
 ):
     app.command()(verb)
+for verb in (rename, merge, split, move, approve, reject, junk, note, undo, redo, history, refit):
+    app.command(rich_help_panel="Decisions")(verb)
 app.add_typer(cache, name="cache")
 
 

@@ -201,6 +201,7 @@ def refine_mixture(
     sizes: TargetSizes,
     temperature: float = 0.05,
     n_iter: int = 60,
+    forbidden: Tensor | None = None,
 ) -> Mixture:
     """Iterate a mixture from given directions.
 
@@ -218,6 +219,8 @@ def refine_mixture(
         Temperature tau of the memberships.
     n_iter : int, default=60
         Largest number of iterations; it ends earlier when the directions no longer move.
+    forbidden : tensor of int64, shape (n_pairs, 2), optional
+        Pairs of an unlabelled sample and a category that it does not belong to; not all categories of a sample.
 
     Returns
     -------
@@ -239,12 +242,18 @@ def refine_mixture(
     fixed, fixed_sizes = given.T @ z[~free], given.sum(dim=0)
     c, b = F.normalize(directions, dim=1), z.new_zeros(k)
     rows = z if bool(free.all()) else z[free]
+    never = _row_pairs(forbidden, free)
     # Small enough that offsets do not oscillate about their aim, however large the balance.
     step = 1 / (1 + float(balance.max())) if k else 1.0
     for _ in range(n_iter):
         sums, members = fixed.clone(), fixed_sizes.clone()
-        for x in torch.split(rows, max(CHUNK // k, 1)):
-            q = torch.addmm(b, x, c.T / temperature).softmax(dim=1)
+        for start in range(0, len(rows), max(CHUNK // k, 1)):
+            x = rows[start : start + max(CHUNK // k, 1)]
+            logits = torch.addmm(b, x, c.T / temperature)
+            if never is not None:
+                own = never[(never[:, 0] >= start) & (never[:, 0] < start + len(x))]
+                logits[own[:, 0] - start, own[:, 1]] = -torch.inf
+            q = logits.softmax(dim=1)
             sums.addmm_(q.T, x)
             members += q.sum(dim=0)
         before, c = c, F.normalize(sums, dim=1)
@@ -252,6 +261,15 @@ def refine_mixture(
         if float((c - before).square().sum(dim=1).max()) < STILL:
             break
     return Mixture(c, b, _likelihood(z, labels, c, b, temperature))
+
+
+def _row_pairs(forbidden: Tensor | None, free: Tensor) -> Tensor | None:
+    """Forbidden pairs (m, 2) with rows among the unlabelled samples instead of all; None if there are none."""
+    if forbidden is None or not len(forbidden):
+        return None
+    pairs = forbidden.to(free.device)
+    pairs = pairs[free[pairs[:, 0]]]
+    return torch.stack([(free.cumsum(0) - 1)[pairs[:, 0]], pairs[:, 1]], dim=1)
 
 
 def _likelihood(z: Tensor, labels: Tensor, c: Tensor, b: Tensor, temperature: float) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -18,7 +19,10 @@ from newkind.clustering.whitening import within_class_whitening
 from newkind.methods.method import AllImages, MethodConfig
 from newkind.setting import setting
 
-__all__ = ["Frame", "FrameConfig", "find_prototypes", "settle_prototypes"]
+__all__ = ["Frame", "FrameConfig", "find_prototypes", "refit_prototypes", "settle_prototypes"]
+
+REFIT_BALANCE = 0.5
+"""How strongly a refit keeps categories at their present sizes; between 0 and 8 it hardly matters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +128,50 @@ def settle_prototypes(frame: Frame, features: Tensor, images: AllImages, config:
         sizes=sizes,
         temperature=config.mixture_temperature,
         n_iter=config.mixture_steps,
+    )
+
+
+def refit_prototypes(
+    frame: Frame, features: Tensor, labels: Tensor, category: Tensor, config: FrameConfig, *, forbidden: Tensor
+) -> Mixture:
+    """Fit the frame and the mixture again, from the present categories, after a person labelled images.
+
+    Sizes of categories are kept near the present ones. They are not estimated: a person does not label in proportion, and
+    a category whose images are all labelled has no others. With estimated sizes, the by-name accuracy of images that
+    nobody touched fell from 0.87 to 0.70 after 50 random labels in photographs of groceries, instead of rising to 0.88.
+
+    Parameters
+    ----------
+    frame : Frame
+        The frame; fitted in place.
+    features : Tensor of shape (n, d)
+        Features of all images.
+    labels : Tensor of int64, shape (n,)
+        Category of labelled images, -1 for others.
+    category : Tensor of int64, shape (n,)
+        Present category of each image, -1 for none. Every category has an image.
+    config : FrameConfig
+        Settings.
+    forbidden : Tensor of int64, shape (n_pairs, 2)
+        Pairs of an image and a category that it does not belong to.
+
+    Returns
+    -------
+    Mixture
+    """
+    z = frame.fit(features, labels, shrinkage=config.frame_shrinkage)
+    placed = category >= 0
+    n = torch.bincount(category[placed]).to(z)  # (K,)
+    start = z.new_zeros(len(n), z.shape[1]).index_add_(0, category[placed], z[placed])
+    sizes = TargetSizes(n, torch.full_like(n, REFIT_BALANCE), np.zeros(0))
+    return refine_mixture(
+        z,
+        start,
+        labels=labels,
+        sizes=sizes,
+        temperature=config.mixture_temperature,
+        n_iter=config.mixture_steps,
+        forbidden=forbidden,
     )
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from newkind import distributed
 from newkind.losses.supervised import supervised_loss
-from newkind.methods.frame import Frame, FrameConfig, find_prototypes, settle_prototypes
+from newkind.methods.frame import Frame, FrameConfig, find_prototypes, refit_prototypes, settle_prototypes
 from newkind.methods.heads import CosineClassifier
 from newkind.methods.method import AllImages, Batch, LossTerms, Method, gather_views
 from newkind.methods.rehearsal import rehearse
@@ -129,6 +129,13 @@ class Modern(Method):
         )
         if self.rehearsal is not None:
             self.read_out_temperature.fill_(self.rehearsal.temperature)
+
+    @torch.no_grad()
+    def refit(self, features: Tensor, labels: Tensor, category: Tensor, *, forbidden: Tensor) -> None:
+        """Solve frame and prototypes again after a person labelled images; see `methods.frame.refit_prototypes`."""
+        found = refit_prototypes(self.frame, features, labels, category, self.config, forbidden=forbidden)
+        self.classifier.prototypes.copy_(found.directions)
+        self.typical_similarity.copy_(_typical_similarity(self, features))
 
     def is_outlier(self, features: Tensor) -> Tensor | None:
         if not self.typical_similarity.any():

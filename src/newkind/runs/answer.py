@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -128,9 +129,10 @@ class Answer:
         by_name = {state.name: k for k, state in enumerate(self.categories)}
         k = self.position.get(name, by_name.get(name))
         if k is None:
+            close = difflib.get_close_matches(name, [*by_name, *self.position], n=1)
             raise RunError(
                 f"There is no category {name}.",
-                fix="Use an id or a name of categories.json.",
+                fix=f"Did you mean {close[0]}?" if close else "Use an id or a name of categories.json.",
                 code="unknown-category",
                 category=name,
             )

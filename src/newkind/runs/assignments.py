@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,9 @@ from newkind.clustering.estimate import Estimate
 from newkind.runs.assignment import COLUMNS, Assignment, Category, assignments_csv
 from newkind.runs.current_answer import current_answer
 from newkind.runs.run import Run
-from newkind.training.inference import Predictions
+
+if TYPE_CHECKING:
+    from newkind.training.inference import Predictions
 
 __all__ = [
     "COLUMNS",

@@ -25,7 +25,7 @@ from newkind.training.data import TrainingData
 from newkind.training.inference import Layout
 from newkind.training.network import Network
 
-__all__ = ["LoadedModel", "load_model", "save_model"]
+__all__ = ["LoadedModel", "load_model", "method_settings", "read_card", "save_model"]
 
 FORMER_SETTINGS = ("frame_views",)
 """Settings of methods in older model files that had no influence on a finished model."""
@@ -139,9 +139,8 @@ def load_model(run: Run, *, device: str = "auto", weights: Path | None = None) -
     run.config()
     answer = current_answer(run)
     owner = refit_run(run, answer.refit) if answer.refit else run
-    card = run.read_json(owner.model_card)
+    card = read_card(owner)
     try:
-        card = upgrade_card(card) if "trunk" in card else card
         moved: dict[str, Any] = {} if weights is None else {"weights": weights}
         config = from_json(BackboneConfig, card["backbone"] | {"device": device} | moved)
         method = _method(card)
@@ -181,8 +180,25 @@ def load_model(run: Run, *, device: str = "auto", weights: Path | None = None) -
     return LoadedModel(network, backbone, config, answer.list_categories(), dim, calibrated, views)
 
 
+def read_card(owner: Run) -> dict[str, Any]:
+    """Model card of a run or of a refit, in the current format."""
+    card = owner.read_json(owner.model_card)
+    try:
+        card = upgrade_card(card) if "trunk" in card else card
+        _ = card["method"], card["method_config"].items()
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RunError(
+            f"{owner.model_card} cannot be read ({error}).", code="unreadable", file=owner.model_card
+        ) from None
+    return card
+
+
+def method_settings(card: dict[str, Any]) -> dict[str, Any]:
+    """Settings of the method in a model card, without those that no longer exist."""
+    return {name: value for name, value in card["method_config"].items() if name not in FORMER_SETTINGS}
+
+
 def _method(card: dict[str, Any]) -> Method:
     """Heads as the model card describes them, untrained."""
-    kind = find_method(card["method"]).config
-    settings = {name: value for name, value in card["method_config"].items() if name not in FORMER_SETTINGS}
-    return build_method(card["method"], int(card["dim"]), int(card["n_categories"]), from_json(kind, settings))
+    config = from_json(find_method(card["method"]).config, method_settings(card))
+    return build_method(card["method"], int(card["dim"]), int(card["n_categories"]), config)

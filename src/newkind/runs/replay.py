@@ -303,4 +303,7 @@ class _Draft:
         self.novelty[rows], self.status[rows] = found.novelty[of], found.status[of]
         if self.outlier is not None and found.outlier is not None:
             self.outlier[rows] = found.outlier[of]
+        is_new = np.array([state is not None and state.status == "new" for state in self.states])
+        confirmed = np.flatnonzero((self.status == APPROVED) & ~np.isnan(self.novelty))
+        self.novelty[confirmed] = is_new[self.category[confirmed]]
         self.refit = decision.refit

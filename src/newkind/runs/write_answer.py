@@ -49,9 +49,9 @@ def _warn_of_edits(decisions: Decisions) -> None:
     path = decisions.run.categories_file
     try:
         content = decisions.run.read_json(path)
-        names = {row["id"]: row["name"] for row in content["categories"]}
+        names = {row.get("id") or row["name"]: row["name"] for row in content["categories"]}
         written = decisions.at(int(content.get("event", 0)))
-    except (RunError, KeyError, TypeError, ValueError):
+    except (RunError, KeyError, TypeError, ValueError, AttributeError):
         logger.warning(f"{path} was damaged; it is written again.")
         return
     if names != {state.id: state.name for state in written.categories}:

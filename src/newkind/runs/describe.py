@@ -1,0 +1,54 @@
+"""Decisions in words, for messages and histories."""
+
+from __future__ import annotations
+
+from newkind.data.wording import count
+from newkind.runs.decision import Decision
+
+__all__ = ["describe"]
+
+
+def describe(decision: Decision) -> str:
+    """A recorded decision as a sentence without a full stop.
+
+    Parameters
+    ----------
+    decision : Decision
+        The decision, with all defaults filled in.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> describe(Decision("merge", categories=("new-02", "new-05"), into="new-01"))
+    'Merged new-02 and new-05 into new-01'
+    """
+    d = decision
+    images = d.files[0] if len(d.files) == 1 else count(len(d.files), "image")
+    if d.kind == "merge":
+        return f"Merged {_listed(d.categories)} into {d.into}"
+    if d.kind == "split":
+        sizes = (f"{name} ({count(len(group), 'image')})" for name, group in zip(d.ids, d.groups, strict=True))
+        return f"Split {_listed(tuple(sizes))} from {d.category}"
+    if d.kind == "move":
+        name = f" {d.name}" if d.name else ""
+        return f"Moved {images} to {'the new category ' if d.ids else ''}{d.into}{name}"
+    if d.kind == "approve":
+        return f"Approved {images}{f' in {d.category}' if d.category else ''}" if d.files else f"Approved {d.category}"
+    if d.kind == "note":
+        about = d.category or (images if d.files else "")
+        return f"Noted{f' about {about}' if about else ''}: {d.text}"
+    return {
+        "rename": f"Renamed {d.category} to {d.name}",
+        "reject": f"Rejected {images} from {d.category}",
+        "junk": f"Marked {images} as junk",
+        "undo": f"Undid event {d.event}",
+        "redo": f"Redid event {d.event}",
+        "refit": f"Refitted the model ({d.refit})",
+    }[d.kind]
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
