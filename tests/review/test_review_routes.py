@@ -163,7 +163,7 @@ def test_two_categories_that_are_different_are_not_proposed_again(run: Run, make
     assert any("new-01" in pair and "new-02" in pair for pair in merges())
     assert client.decide(kind="note", category="new-02", different="new-01").status == 200
     assert not any("new-01" in pair and "new-02" in pair for pair in merges())
-    assert "are different" in client.get("/history").text
+    assert "different from new-01" in client.get("/history").text
 
 
 def test_approving_everything_empties_the_queue(client: AsgiClient) -> None:

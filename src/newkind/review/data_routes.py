@@ -15,11 +15,11 @@ from starlette.routing import Route
 
 from newkind.data import printable
 from newkind.errors import BrokenImage
+from newkind.pipeline.split import propose_groups
 from newkind.review.listing import list_lines
 from newkind.review.originals import Original
 from newkind.review.requests import bad_request, category_of, line_of, not_found, query_of, workbench_of
 from newkind.review.snapshot import Snapshot
-from newkind.review.split_proposal import propose_groups
 from newkind.review.work_queue import KINDS_OF_IMAGES, doubtful_lines
 
 __all__ = ["DATA", "as_json"]
@@ -127,8 +127,10 @@ def _split(request: Request) -> Response:
     n = line_of(wanted, MOST_GROUPS + 1) if wanted else None
     if n is not None and n < 2:
         raise bad_request("A split needs at least two groups.")
-    groups = propose_groups(snapshot, k, n)
-    return as_json({"number": snapshot.number, "groups": [image_list(snapshot, lines) for lines in groups]})
+    answer = snapshot.answer
+    groups = propose_groups(workbench.run, answer, snapshot.categories[k].id, n=n)
+    rows = [answer.rows_of(files) for files in groups]
+    return as_json({"number": snapshot.number, "groups": [image_list(snapshot, lines) for lines in rows]})
 
 
 def _map(request: Request) -> Response:

@@ -10,6 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from newkind.data import printable
+from newkind.pipeline.refit import accept_refit, plan_refit
 from newkind.review.data_routes import as_json
 from newkind.review.growths import GrowthSession
 from newkind.review.requests import (
@@ -21,17 +23,19 @@ from newkind.review.requests import (
     read_json,
     workbench_of,
 )
-from newkind.review.wording import describe
+from newkind.review.wording import describe_named
 from newkind.review.workbench import Workbench
 from newkind.runs.decision import Decision, Event
 
 __all__ = ["DECISIONS"]
 
+MOST_MOVES = 50
+MOST_FACES = 12
 Handler = Callable[[Workbench, dict[str, Any]], dict[str, Any]]
 
 
 def _recorded(workbench: Workbench, event: Event) -> dict[str, Any]:
-    return {"number": event.number, "text": describe(event.decision, workbench.snapshot.answer)}
+    return {"number": event.number, "text": describe_named(event.decision, workbench.snapshot.answer)}
 
 
 def _decide(workbench: Workbench, content: dict[str, Any]) -> dict[str, Any]:
@@ -123,6 +127,45 @@ def _grown(workbench: Workbench, content: dict[str, Any]) -> dict[str, Any]:
     return done
 
 
+def _refit(workbench: Workbench, content: dict[str, Any]) -> dict[str, Any]:
+    """Fit the model to the decisions, and say which images would move; nothing is recorded."""
+    key = content.get("refit")
+    if not isinstance(key, str) or not 8 <= len(key) <= 64:
+        raise bad_request("`refit` must be a text of 8 to 64 characters.")
+    workbench.check_writable()
+    plan = plan_refit(workbench.run)
+    workbench.refit_plan = (key, plan)
+    names = {state.id: printable(state.name) for state in plan.before.categories}
+    lines: dict[tuple[str, str], list[int]] = {}
+    for moved in plan.moved:
+        lines.setdefault((moved.before, moved.after), []).append(plan.before.row[moved.file])
+    moves = sorted(lines.items(), key=lambda item: -len(item[1]))[:MOST_MOVES]
+    return {
+        "number": plan.before.last,
+        "n_moved": len(plan.moved),
+        "became_known": [names[category] for category in plan.became_known],
+        "moves": [
+            {
+                "from": names.get(a, "no category"),
+                "to": names.get(b, "no category"),
+                "n": len(rows),
+                "lines": rows[:MOST_FACES],
+            }
+            for (a, b), rows in moves
+        ],
+    }
+
+
+def _accept_refit(workbench: Workbench, content: dict[str, Any]) -> dict[str, Any]:
+    """Use the refit that was shown; refused if there were decisions since."""
+    workbench.check_writable()
+    found = workbench.refit_plan
+    if found is None or found[0] != content.get("refit"):
+        raise not_found("This refit is not available any more. Refit again.")
+    workbench.refit_plan = None
+    return _recorded(workbench, accept_refit(workbench.run, found[1]))
+
+
 def _post(path: str, handler: Handler) -> Route:
     async def answer(request: Request) -> Response:
         content = await read_json(request)
@@ -137,4 +180,6 @@ DECISIONS = [
     _post("/api/redo", _redo),
     _post("/api/grow", _grow),
     _post("/api/grown", _grown),
+    _post("/api/refit", _refit),
+    _post("/api/refit/accept", _accept_refit),
 ]

@@ -13,7 +13,7 @@ from newkind.review.listing import ORDERS, SHOWN
 from newkind.review.pages import render_page
 from newkind.review.requests import category_of, not_found, workbench_of
 from newkind.review.snapshot import DIFFERENT, Snapshot
-from newkind.review.wording import describe
+from newkind.review.wording import describe_named
 from newkind.review.work_queue import KINDS_OF_IMAGES, Task, doubtful_lines, make_queue
 from newkind.runs.answer import count_images
 from newkind.runs.decision import Event
@@ -155,7 +155,7 @@ def _history(request: Request) -> Response:
     counting = {event.number for event in effective(events)}
     latest: Sequence[Event] = events[::-1][:MOST_EVENTS]
     rows = [
-        (event, describe(event.decision, snapshot.answer), event.number in counting)
+        (event, describe_named(event.decision, snapshot.answer), event.number in counting)
         for event in latest
         if event.decision.kind not in ("undo", "redo")
     ]

@@ -16,7 +16,7 @@ from newkind.runs.answer import APPROVED, JUNK, LABELLED, Answer, CategoryState
 __all__ = ["DIFFERENT", "Neighbour", "Snapshot", "key_of"]
 
 HESITATION = 0.1  # An image hesitates between two categories if the second has at least this probability.
-DIFFERENT = "different from: "
+DIFFERENT = "different from "
 """Beginning of the note that two categories are different, followed by the id of the other one."""
 Lines = NDArray[np.int64]
 

@@ -12,6 +12,7 @@ import numpy as np
 from newkind.data import printable
 from newkind.errors import RunError
 from newkind.paths import cache_dir
+from newkind.pipeline.refit import Refit
 from newkind.report.images import find_run_images
 from newkind.report.map import ImageMap, make_map
 from newkind.review.columns import read_columns
@@ -82,6 +83,7 @@ class Workbench:
         self.thumbnails = Thumbnails(self.originals, cache_dir("thumbnails"))
         self.columns = read_columns(str(run.config().get("data") or ""), answer.files)
         self.growths = Growths()
+        self.refit_plan: tuple[str, Refit] | None = None
         self._snapshot = Snapshot(answer, self.space)
         self._written = answer.last
         self._lock = threading.Lock()
@@ -98,9 +100,13 @@ class Workbench:
 
     def decide(self, decision: Decision, based_on: int) -> Event:
         """Record a decision; RunError as in `Decisions.decide`, or with the code `read-only`."""
+        self.check_writable()
+        return self.decisions.decide(decision, based_on=based_on)
+
+    def check_writable(self) -> None:
+        """Raise RunError with the code `read-only` if decisions are refused."""
         if self.options.read_only:
             raise RunError("This page is read-only.", fix="Start newkind review without --read-only.", code="read-only")
-        return self.decisions.decide(decision, based_on=based_on)
 
     @property
     def image_map(self) -> ImageMap | None:
