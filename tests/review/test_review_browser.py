@@ -4,11 +4,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from server_process import Server, Servers
 
+import newkind
 from browser_visit import Visit
+from feature_clusters import feature_clusters
 from newkind.runs.answer import Answer
 from newkind.runs.current_answer import current_answer
 from newkind.runs.run import Run
@@ -370,6 +373,32 @@ def test_a_page_without_a_selection_follows_other_windows(page: Page, server: Se
     server.post("/api/decide", {"decision": decision, "based_on": 0})
     expect(page.locator("h1")).to_have_text("from elsewhere")
     expect(page.locator("#stale")).to_be_hidden()
+
+
+def test_refit_shows_what_would_move(browser: Browser, tmp_path: Path, servers: Servers) -> None:
+    data = tmp_path / "clouds.npz"
+    np.savez(data, **feature_clusters(6, 3, n_each=16))
+    newkind.discover(data, tmp_path / "run", n_categories=6, report=False)
+    before = answer_of(tmp_path)
+    moved = next(state.id for state in before.categories if state.status == "new")
+    server = servers.start(tmp_path / "run")
+    with visit(browser, server) as opened:
+        page = opened.page
+        go(page, server, f"/category?id={moved}")
+        page.keyboard.press("a")
+        told(page, "Approved")
+        page.keyboard.press("F")
+        dialog = page.locator("dialog.refit-plan")
+        expect(dialog).to_contain_text(f"Known from now on: {moved}.")
+        assert answer_of(tmp_path).last == 1  # nothing is recorded before it is accepted
+        dialog.get_by_role("button", name="Accept").click()
+        told(page, "Refitted")
+        expect(page.locator("#category .facts").first).to_contain_text("known")
+        assert answer_of(tmp_path).refit
+        page.keyboard.press("u")
+        expect(page.locator("#category .facts").first).to_contain_text("new")
+        assert not answer_of(tmp_path).refit
+    server.kill()
 
 
 def test_history_undoes_any_decision(page: Page, server: Server, tmp_path: Path) -> None:
