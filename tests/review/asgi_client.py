@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +42,10 @@ class AsgiClient:
         self.workbench = workbench
         self.access = Access("127.0.0.1", 8642)
         self.app = make_app(workbench, self.access)
-        self.runner = asyncio.Runner()
+        # A loop in a thread of its own: the browser's tests have one in the main thread.
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self.thread.start()
         self.headers = {
             "host": HOST,
             "cookie": f"{self.access.cookie}={self.access.session}",
@@ -50,7 +54,9 @@ class AsgiClient:
         }
 
     def close(self) -> None:
-        self.runner.close()
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+        self.loop.close()
         self.workbench.close()
 
     def get(self, target: str, **headers: str | None) -> Answered:
@@ -99,7 +105,7 @@ class AsgiClient:
         async def send(message: Any) -> None:
             messages.append(dict(message))
 
-        self.runner.run(self.app(scope, receive, send))  # type: ignore[arg-type]
+        asyncio.run_coroutine_threadsafe(self.app(scope, receive, send), self.loop).result(120)  # type: ignore[arg-type]
         start = next(message for message in messages if message["type"] == "http.response.start")
         content = b"".join(message.get("body", b"") for message in messages if message["type"] == "http.response.body")
         return Answered(start["status"], {k.decode(): v.decode() for k, v in start["headers"]}, content)
