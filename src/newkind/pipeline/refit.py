@@ -12,24 +12,24 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from newkind.config import from_json, to_json
+from newkind.config import to_json
 from newkind.errors import RunError
 from newkind.methods.modern import Modern, ModernConfig
-from newkind.runs.answer import APPROVED, JUNK, LABELLED, Answer, CategoryState, answer_of
+from newkind.pipeline.refit_problem import Problem
+from newkind.runs.answer import APPROVED, JUNK, LABELLED, Answer, answer_of
 from newkind.runs.assignments import Category, assignments_csv, assignments_of, category_rows
 from newkind.runs.current_answer import refit_run
 from newkind.runs.decision import Decision, Event
 from newkind.runs.decisions import Decisions
-from newkind.runs.model_io import method_settings, read_card
+from newkind.runs.model_io import load_heads, read_card
 from newkind.runs.replay import apply
 from newkind.runs.run import Run
 from newkind.runs.write_answer import write_answer
 from newkind.training.checkpoint import save_tensors
-from newkind.training.inference import Predictions
+from newkind.training.inference import Layout, Predictions
 from newkind.training.network import Network
 
 __all__ = ["Moved", "Refit", "accept_refit", "plan_refit"]
@@ -120,8 +120,8 @@ def plan_refit(run: Run) -> Refit:
     """Solve frame and mixture again with the decisions about a run.
 
     Images that a person confirmed become labels. New categories that a person renamed or approved become known classes.
-    Every category gets one prototype, so that merges and splits decide how many there are. An image is not assigned to a
-    category that it was rejected from. Junk is left out. Ids and names stay.
+    Merges and splits decide the prototypes: a merged category keeps those of its parts, a part of a split gets one. An
+    image is not assigned to a category that it was rejected from. Junk is left out. Ids and names stay.
 
     Parameters
     ----------
@@ -139,25 +139,25 @@ def plan_refit(run: Run) -> Refit:
         With the code `no-features`, `no-labels`, `unreadable` or `damaged-model`.
     """
     answer = Decisions(run).answer
-    problem = _Problem(answer, _features(run, answer))
-    card, tensors = _current_model(run, answer)
-    is_modern = card["method"] == "modern"
-    config = from_json(ModernConfig, method_settings(card)) if is_modern else ModernConfig()
-    method = Modern(problem.features.shape[1], len(problem.states), config)
-    if is_modern:  # keeps the temperature that was calibrated; models of earlier versions have none
-        method.read_out_temperature.copy_(tensors.get("method.read_out_temperature", method.read_out_temperature))
-    method.refit(problem.features, problem.labels, problem.category, forbidden=problem.forbidden)
+    owner = refit_run(run, answer.refit) if answer.refit else run
+    present, card = load_heads(owner), read_card(owner)
+    problem = Problem(answer, _features(run, answer), present)
+    config = present.config if isinstance(present, Modern) else ModernConfig()
+    method = Modern(problem.features.shape[1], len(problem.category_of), config)
+    if isinstance(present, Modern):  # keeps the temperature that was calibrated
+        method.read_out_temperature.copy_(present.read_out_temperature)
+    method.refit(problem.features, problem.labels, problem.prototype, forbidden=problem.forbidden_prototypes())
     method.eval()
     own = _own_answer(run, problem, method)
-    confidence = card.get("confidence") if is_modern else {"calibrated": False, "reason": "refitted"}
     card |= {
         "method": "modern",
         "method_config": to_json(config),
-        "n_categories": len(problem.states),
+        "n_categories": method.n_categories,
         "n_known": sum(state.status == "known" for state in own.categories),
-        "confidence": confidence,
     }
-    kept = {name: value for name, value in tensors.items() if not name.startswith("method.")}
+    if not isinstance(present, Modern):
+        card["confidence"] = {"calibrated": False, "reason": "refitted", "temperature": method.temperature}
+    kept = {name: value for name, value in load_file(owner.model_file).items() if not name.startswith("method.")}
     mine = {f"method.{name}": value.detach().clone() for name, value in method.state_dict().items()}
     return Refit(answer, own, method, kept | mine, card)
 
@@ -211,74 +211,25 @@ def _features(run: Run, answer: Answer) -> NDArray[np.float16]:
     return found
 
 
-def _current_model(run: Run, answer: Answer) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Model card and tensors of the model in use."""
-    owner = refit_run(run, answer.refit) if answer.refit else run
-    card = read_card(owner)
-    try:
-        return card, load_file(owner.model_file)
-    except (OSError, SafetensorError) as error:
-        raise RunError(
-            f"{owner.model_file} cannot be read ({error}).", code="damaged-model", file=owner.model_file
-        ) from None
-
-
-class _Problem:
-    """What is solved: m images that are not junk, and K categories that have images, known ones first."""
-
-    def __init__(self, answer: Answer, features: NDArray[np.float16]) -> None:
-        self.rows = np.flatnonzero(answer.status != JUNK)
-        used = np.bincount(
-            answer.category[self.rows][answer.category[self.rows] >= 0], minlength=len(answer.categories)
-        )
-        order = sorted(np.flatnonzero(used).tolist(), key=lambda k: not _is_known(answer.categories[k]))
-        place = np.full(len(answer.categories) + 1, -1)
-        place[order] = np.arange(len(order))
-        self.states = [answer.categories[k] for k in order]
-        self.files = [answer.files[i] for i in self.rows]
-        self.features = torch.from_numpy(features[self.rows].astype(np.float32))  # (m, d)
-        self.category = torch.from_numpy(place[answer.category[self.rows]])  # (m,)
-        is_given = np.isin(answer.status[self.rows], (LABELLED, APPROVED))
-        self.labels = torch.where(torch.from_numpy(is_given), self.category, -1)
-        self.forbidden = self._forbidden(answer, place)
-        if not is_given.any():
-            raise RunError(
-                "There is no labelled image to learn from.", fix="Approve a category or images first.", code="no-labels"
-            )
-
-    def _forbidden(self, answer: Answer, place: NDArray[np.int64]) -> Tensor:
-        """Rejections (n_pairs, 2) of images without a label; none of an image that was rejected from all categories."""
-        at = {int(row): i for i, row in enumerate(self.rows)}
-        pairs = []
-        for row, names in answer.rejected.items():
-            columns = {int(place[answer.position[name]]) for name in names if name in answer.position} - {-1}
-            if row in at and self.labels[at[row]] < 0 and len(columns) < len(self.states):
-                pairs += [[at[row], column] for column in sorted(columns)]
-        return torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2)
-
-
-def _is_known(state: CategoryState) -> bool:
-    return state.status == "known" or state.approved or state.renamed
-
-
-def _own_answer(run: Run, problem: _Problem, method: Modern) -> Answer:
+def _own_answer(run: Run, problem: Problem, method: Modern) -> Answer:
     """Answer of the new model."""
     categories = [
-        Category(state.id, "known" if _is_known(state) else "new", k, 0, 0.0, id=state.id, prototypes=(k,))
-        for k, state in enumerate(problem.states)
+        Category(state.id, status, prototypes[0], 0, 0.0, id=state.id, prototypes=prototypes)
+        for state, status, prototypes in zip(problem.states, problem.statuses, problem.prototypes, strict=True)
     ]
-    found = _predictions(problem, method, n_known=sum(category.status == "known" for category in categories))
+    found = _predictions(problem, method)
     least = run.config()["config"].get("min_confidence", 0.0)
     lines = assignments_of(problem.files, problem.labels.numpy(), categories, found, min_confidence=least)
     return answer_of(lines, categories)
 
 
 @torch.no_grad()
-def _predictions(problem: _Problem, method: Modern, *, n_known: int) -> Predictions:
+def _predictions(problem: Problem, method: Modern) -> Predictions:
     """Predictions of all images, without the categories that they were rejected from."""
     network = Network(None, method, with_teacher=False).eval()
+    layout = Layout(problem.category_of, torch.tensor([status == "new" for status in problem.statuses]))
     parts = torch.split(problem.features, CHUNK)
-    p = torch.cat([network.category_probabilities(x) for x in parts])  # (m, K)
+    p = torch.cat([layout.probabilities(network.category_probabilities(x)) for x in parts])  # (m, n_categories)
     p[problem.forbidden[:, 0], problem.forbidden[:, 1]] = 0
     p /= p.sum(dim=1, keepdim=True).clamp_min(1e-30)
     outlier = [found for x in parts if (found := method.is_outlier(x)) is not None]
@@ -289,7 +240,7 @@ def _predictions(problem: _Problem, method: Modern, *, n_known: int) -> Predicti
         best_probability=top.values[:, 0].numpy(),
         second=top.indices[:, -1].numpy(),
         second_probability=top.values[:, -1].numpy(),
-        novelty=p[:, n_known:].sum(dim=1).numpy(),
+        novelty=p[:, layout.is_new].sum(dim=1).numpy(),
         given_probability=own.numpy(),
         outlier=torch.cat(outlier).numpy() if outlier else None,
     )

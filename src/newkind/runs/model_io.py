@@ -25,7 +25,7 @@ from newkind.training.data import TrainingData
 from newkind.training.inference import Layout
 from newkind.training.network import Network
 
-__all__ = ["LoadedModel", "load_model", "method_settings", "read_card", "save_model"]
+__all__ = ["LoadedModel", "load_heads", "load_model", "method_settings", "read_card", "save_model"]
 
 FORMER_SETTINGS = ("frame_views",)
 """Settings of methods in older model files that had no influence on a finished model."""
@@ -196,6 +196,21 @@ def read_card(owner: Run) -> dict[str, Any]:
 def method_settings(card: dict[str, Any]) -> dict[str, Any]:
     """Settings of the method in a model card, without those that no longer exist."""
     return {name: value for name, value in card["method_config"].items() if name not in FORMER_SETTINGS}
+
+
+def load_heads(owner: Run) -> Method:
+    """Trained heads of a run or of a refit, without the backbone, on the CPU."""
+    method = _method(read_card(owner))
+    try:
+        found = {name: value for name, value in load_file(owner.model_file).items() if name.startswith("method.")}
+        method.load_state_dict({name.removeprefix("method."): value for name, value in found.items()})
+    except (OSError, SafetensorError, RuntimeError) as error:
+        raise RunError(
+            f"{owner.model_file} is damaged or of another model ({str(error).splitlines()[0]}).",
+            code="damaged-model",
+            file=owner.model_file,
+        ) from None
+    return method.eval()
 
 
 def _method(card: dict[str, Any]) -> Method:
