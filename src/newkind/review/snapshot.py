@@ -96,8 +96,12 @@ class Snapshot:
         return [int((~self.is_decided[lines]).sum()) for lines in self.members]
 
     def is_settled(self, k: int) -> bool:
-        """Whether there is nothing left to decide about a category."""
+        """Whether a person decided on every image of a category."""
         return self.n_open[k] == 0
+
+    def is_done(self, k: int) -> bool:
+        """Whether a category counts as decided: it was approved, also if a refit has added images since, or is settled."""
+        return self.categories[k].approved or self.is_settled(k)
 
     @cached_property
     def ids(self) -> dict[str, str]:

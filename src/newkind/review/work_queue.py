@@ -65,7 +65,7 @@ class Progress:
     Parameters
     ----------
     n_decided, n_categories : int
-        Categories without undecided images, and all that have images.
+        Categories that are approved or have no undecided images, and all that have images.
     n_images_decided, n_images : int
         Images that a person decided on or labelled, and all.
     minutes_left : int
@@ -169,7 +169,7 @@ def doubtful_lines(snapshot: Snapshot, about: str) -> Lines:
 def progress_of(snapshot: Snapshot, events: Sequence[Event]) -> Progress:
     """Count what is decided, and estimate the time that is left from the times of earlier decisions."""
     shown = snapshot.shown
-    n_decided = sum(map(snapshot.is_settled, shown))
+    n_decided = sum(map(snapshot.is_done, shown))
     left = len(shown) - n_decided
     seconds = left * _seconds_per_decision(events)
     return Progress(

@@ -57,11 +57,10 @@ function label() {
 function showBound() {
   const { n, purity, confidence, looks } = page.bound;
   const percent = (value) => `${Math.floor(100 * value + 1e-9)} %`;
-  const text = n
-    ? `At least ${percent(purity)} of ${plural(n, "image")} belong to ${name}, with ${percent(confidence)} confidence, after ${plural(looks, "look")}.`
-    : `No further images belong to ${name}, after ${plural(looks, "look")}.`;
+  const start = n ? `At least ${percent(purity)} of ${plural(n, "image")} belong to ` : "No further images belong to ";
+  const end = n ? `, with ${percent(confidence)} confidence, after ${plural(looks, "look")}.` : `, after ${plural(looks, "look")}.`;
   const place = document.getElementById("bound");
-  place.textContent = text;
+  place.replaceChildren(start, make("span", { className: name.length < 20 ? "whole" : "", textContent: name }), end);
   place.hidden = false;
   if (page.unlooked) next.replaceChildren(`Approve ${plural(page.unlooked, "image")} without looking at them `, make("kbd", { textContent: "Enter" }));
   else next.replaceChildren("Back to the category ", make("kbd", { textContent: "Enter" }));

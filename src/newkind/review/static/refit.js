@@ -21,7 +21,7 @@ export async function showRefit() {
   const dialog = openDialog(
     "refit-plan", "Refit", make("h2", { textContent: "Refit" }),
     make("p", { textContent: `The model was fitted to your decisions. ${text}${known}` }),
-    make("ol", { className: "moves" }, ...parts), make("div", { className: "do" }, accept),
+    make("div", { className: "do" }, accept), make("ol", { className: "moves" }, ...parts),
   );
   accept.addEventListener("click", () => {
     dialog.close();
