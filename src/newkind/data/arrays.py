@@ -33,7 +33,7 @@ def from_arrays(
     images : array-like of uint8, shape (n_images, H, W) or (n_images, H, W, C)
         Grey, RGB (C = 3) or RGBA (C = 4) images, in memory or memory-mapped.
     labels : iterable of length n_images
-        Labels: class names or whole numbers; None, NaN, "" or -1 for an unlabelled image.
+        Labels: class names or whole numbers; None, NaN, -1, "" or a word such as NA or unknown for an unlabelled image.
     truth : iterable of length n_images, optional
         True classes in the same form, used for evaluation only.
     class_names : sequence of str, default=()

@@ -1,4 +1,4 @@
-"""Conversion of labels (names or numbers; -1, None, NaN or "" for unlabelled) to class indices."""
+"""Conversion of labels (names or numbers; -1, None, NaN, "" or a word such as NA for unlabelled) to class indices."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from numpy.typing import NDArray
 from newkind.data.catalog import Truth
 from newkind.errors import DataError
 
-__all__ = ["Labels", "encode_labels", "encode_truth", "label_name"]
+__all__ = ["UNLABELLED_WORDS", "Labels", "encode_labels", "encode_truth", "label_name"]
 
 TOO_LARGE = 10**20
+UNLABELLED_WORDS = frozenset(
+    {"", "-1", "na", "n/a", "#n/a", "<na>", "nan", "nat", "none", "null", "unknown", "unlabelled", "unlabeled"}
+)
+"""Labels, in lower case, that mean that there is none; spreadsheets, R and pandas write missing values in these ways."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ def encode_labels(labels: Iterable[Any], *, first: Sequence[str] = ()) -> Labels
     Parameters
     ----------
     labels : iterable of length n_items
-        Class names or whole numbers; None, NaN, "" or -1 for unlabelled.
+        Class names or whole numbers; None, NaN, -1, "" or a word for none (NA, NaN, None, null, unknown, unlabelled, in
+        any case) for unlabelled.
     first : sequence of str, default=()
         Classes that come first, in this order. The others follow sorted, by value if all are whole numbers.
 
@@ -123,8 +128,10 @@ def encode_truth(truth: Iterable[Any], given: Labels) -> Truth:
 def label_name(value: Any) -> str | None:
     """Class name of a label, or None for unlabelled; raises DataError for values that are not labels."""
     if isinstance(value, str):
-        return None if value.strip() in ("", "-1") else str(value)  # np.str_ becomes str
+        return None if value.strip().lower() in UNLABELLED_WORDS else str(value)  # np.str_ becomes str
     if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
+        return None
+    if type(value).__name__ in ("NAType", "NaTType"):  # missing values of pandas, which is not imported here
         return None
     is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not is_integer and not (isinstance(value, float | np.floating) and float(value).is_integer()):
