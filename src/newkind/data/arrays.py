@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from newkind.data.catalog import Catalog, Collection
 from newkind.data.items import ArrayImages, Features, Images
-from newkind.data.labels import encode_labels, encode_truth, label_name
+from newkind.data.labels import combine_truth, encode_names, label_name
 from newkind.data.names import Names
 from newkind.errors import DataError
 
@@ -116,10 +116,11 @@ def labelled_items(
     origin: str,
 ) -> Collection:
     """Collection of items with labels and truth (n_items,) as `encode_labels` reads them."""
-    given = encode_labels(_named(label, class_names) for label in labels)
+    given = encode_names([_named(label, class_names) for label in labels])
+    true = None if truth is None else encode_names([_named(t, class_names) for t in truth], first=given.class_names)
     return Collection(
         catalog=Catalog(items=items, labels=given.indices, class_names=given.class_names),
-        truth=None if truth is None else encode_truth((_named(label, class_names) for label in truth), given),
+        truth=None if true is None else combine_truth(true, given),
         origin=origin,
     )
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from newkind.data.catalog import Truth
 from newkind.errors import DataError
 
-__all__ = ["UNLABELLED_WORDS", "Labels", "encode_labels", "encode_truth", "label_name"]
+__all__ = ["UNLABELLED_WORDS", "Labels", "combine_truth", "encode_labels", "encode_names", "encode_truth", "label_name"]
 
 TOO_LARGE = 10**20
 UNLABELLED_WORDS = frozenset(
@@ -64,7 +64,11 @@ def encode_labels(labels: Iterable[Any], *, first: Sequence[str] = ()) -> Labels
     >>> encoded.class_names, encoded.indices.tolist()
     (('bee', 'wasp'), [1, -1, 0, -1])
     """
-    values = [label_name(value) for value in labels]
+    return encode_names([label_name(value) for value in labels], first=first)
+
+
+def encode_names(values: Sequence[str | None], *, first: Sequence[str] = ()) -> Labels:
+    """Encode class names, whatever they are, as class indices; None for unlabelled. `first` as in `encode_labels`."""
     rest = {value for value in values if value is not None}.difference(first)
     numeric = all(name.isascii() and name.isdecimal() for name in rest)
     names = (*first, *sorted(rest, key=_numeric_order if numeric else None))
@@ -97,7 +101,11 @@ def encode_truth(truth: Iterable[Any], given: Labels) -> Truth:
     >>> truth.class_names, truth.labels.tolist(), truth.is_old.tolist()
     (('wasp', 'ant', 'bee'), [0, 1, 2], [True, False, False])
     """
-    encoded = encode_labels(truth, first=given.class_names)
+    return combine_truth(encode_labels(truth, first=given.class_names), given)
+
+
+def combine_truth(encoded: Labels, given: Labels) -> Truth:
+    """Truth of encoded true classes, of which the known classes come first, and given labels."""
     if encoded.indices.shape != given.indices.shape:
         raise DataError(
             f"There are {len(given.indices)} labels but {len(encoded.indices)} true classes.",
