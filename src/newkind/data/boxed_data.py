@@ -18,7 +18,7 @@ from newkind.data.catalog import Catalog, Collection, Skipped
 from newkind.data.coco import read_coco
 from newkind.data.columns import find_columns, metadata_columns
 from newkind.data.groups import encode_groups
-from newkind.data.items import EncodedImages, FileImages
+from newkind.data.items import EncodedImages, FileImages, Images
 from newkind.data.labels import encode_labels
 from newkind.data.megadetector import is_megadetector, read_megadetector
 from newkind.data.names import Names, printable
@@ -90,41 +90,48 @@ def read_boxes(path: str | os.PathLike[str], **options: Any) -> Collection:
     source = FileImages(root, Names(image.file for image in usable))
     if any(image.boxes for image in images):
         chosen = _choose([image.boxes for image in usable], source.names, reading, path)
-        items: EncodedImages | BoxImages = _box_images(source, chosen, reading)
         labels = [None if is_detector else box.category for box in chosen.boxes]
         rows = [{**usable[i].metadata, **_about(box)} for i, box in zip(chosen.image, chosen.boxes, strict=True)]
+        found = _collection(_box_images(source, chosen, reading), labels, rows, path, reading)
         skipped, notes = skipped + chosen.skipped, chosen.notes
     else:
-        items, labels, rows, notes = (
-            source,
-            [_only(image) for image in usable],
-            [image.metadata for image in usable],
-            (),
-        )
-    if not len(items):
-        first = f": {count(len(skipped), 'item')} skipped, such as {printable(skipped[0].name)} ({skipped[0].reason})"
-        raise DataError(
-            f"{path} leaves no image to use{first if skipped else ''}.",
-            fix=f"File names must be relative to {root}; name another folder with `image_folder`.",
-            code="no-images",
-            path=str(path),
-            n_skipped=len(skipped),
-        )
-    given = encode_labels(labels)
-    metadata = _columns(rows)
+        found = _collection(source, [_only(i) for i in usable], [dict(i.metadata) for i in usable], path, reading)
+        notes = ()
+    if not len(found.catalog):
+        raise _nothing_left(path, root, skipped)
+    return replace(found, skipped=tuple(skipped), notes=notes)
+
+
+def _collection(
+    items: Images,
+    labels: Sequence[str | None],
+    rows: Sequence[Mapping[str, str]],
+    path: Path,
+    reading: ReadingConfig,
+) -> Collection:
+    """Collection of items with labels and metadata, one of whose columns may be the groups."""
+    given, metadata = encode_labels(labels), _columns(rows)
     groups = None
-    if reading.group_column is not None:
+    if reading.group_column is not None and rows:
         at = find_columns(path, tuple(metadata), reading, needed=(), roles=("group",))
         groups = encode_groups([group_name(text) for text in metadata[tuple(metadata)[at.group or 0]]], given)
     return Collection(
         catalog=Catalog(items=items, labels=given.indices, class_names=given.class_names, groups=groups),
-        skipped=tuple(skipped),
         origin=str(path),
         location=os.path.abspath(path),
         reading=reading.given(),
-        notes=notes,
         metadata=metadata,
     )
+
+
+def _nothing_left(path: Path, root: Path, skipped: list[Skipped]) -> DataError:
+    """Error for a file without a usable image or box."""
+    what = f"{path} leaves no image to use"
+    if skipped:
+        first = f"{printable(skipped[0].name)} ({skipped[0].reason})"
+        what += f": {count(len(skipped), 'item')} skipped, such as {first}"
+    fix = f"File names must be relative to {root}; name another folder with `image_folder`."
+    return DataError(f"{what}.", fix=fix, code="no-images", path=str(path), n_skipped=len(skipped))
 
 
 def with_boxes(collection: Collection, reading: ReadingConfig) -> Collection:
@@ -155,9 +162,9 @@ def with_boxes(collection: Collection, reading: ReadingConfig) -> Collection:
     listed = {image.file if image.file in own else _below(image.file, source): image for image in images}
     found = [listed.get(name) for name in source.names]
     if not any(found):
+        other = printable(images[0].file) if images else "no image"
         raise DataError(
-            f"{path} lists none of the {count(len(source), 'image')} of {printable(collection.origin)}; it lists "
-            f"{printable(images[0].file) if images else 'no image'}, and the data has {printable(source.names[0])}.",
+            f"{path} lists {other}, but none of the data's {count(len(source), 'image')}, such as {source.names[0]}.",
             fix="File names must start from the folder of the data.",
             code="no-boxes",
             path=str(path),
@@ -168,13 +175,9 @@ def with_boxes(collection: Collection, reading: ReadingConfig) -> Collection:
         if image is None or image.problem
     ]
     chosen = _choose([image.boxes if image else [] for image in found], source.names, reading, path)
-    rows = [_about(box) for box in chosen.boxes]
     at = np.array(chosen.image, dtype=np.int64)
     if not len(at):
         raise DataError(f"{path} has no box to use in the images of the data.", code="no-images", path=str(path))
-    carried = {name: Names(column[int(i)] for i in at) for name, column in collection.metadata.items()}
-    about = _columns(rows)
-    renamed = metadata_columns(list(about), tuple(carried))
     lost_names = {item.name for item in lost}
     return replace(
         collection,
@@ -188,8 +191,15 @@ def with_boxes(collection: Collection, reading: ReadingConfig) -> Collection:
         skipped=(*collection.skipped, *lost, *(item for item in chosen.skipped if item.name not in lost_names)),
         reading=reading.given(),
         notes=(*collection.notes, *chosen.notes),
-        metadata={**carried, **dict(zip(renamed, about.values(), strict=True))},
+        metadata=_joined(collection.metadata, chosen),
     )
+
+
+def _joined(metadata: Mapping[str, Sequence[str]], chosen: _Chosen) -> dict[str, Names]:
+    """Metadata of the images of boxes, and of the boxes."""
+    carried = {name: Names(column[i] for i in chosen.image) for name, column in metadata.items()}
+    about = _columns([_about(box) for box in chosen.boxes])
+    return carried | dict(zip(metadata_columns(list(about), tuple(carried)), about.values(), strict=True))
 
 
 def _read(path: Path) -> tuple[list[BoxedImage], bool]:

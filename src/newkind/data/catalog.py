@@ -135,7 +135,7 @@ class Skipped:
 
     Examples
     --------
-    >>> Skipped("cats/1.heic", "HEIC files are not supported", "unsupported-format").code
+    >>> Skipped("cats/1.avif", "AVIF is not supported", "unsupported-format").code
     'unsupported-format'
     """
 

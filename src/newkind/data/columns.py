@@ -120,9 +120,9 @@ def find_columns(
     }
     missing = [role for role in needed if found[role] is None]
     if missing:
-        names = ", ".join(map(printable, header)) or "(none)"
+        listed = ", ".join(map(printable, header)) or "(none)"
         raise DataError(
-            f"{path} has the columns {names}; expected {' and '.join(CANONICAL[role][0] for role in needed)}.",
+            f"{path} has the columns {listed}; expected {' and '.join(CANONICAL[role][0] for role in needed)}.",
             fix="Name the columns with "
             + " and ".join(f"`{role}_column`" for role in missing)
             + ". Leave the label of an unlabelled image empty.",

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from newkind.data.catalog import Catalog, Collection, Skipped
-from newkind.data.decoding import IMAGE_SUFFIXES
+from newkind.data.decoding import has_image_suffix
 from newkind.data.folder_walk import FolderWalk
 from newkind.data.folders import read_folder
 from newkind.data.groups import encode_groups
@@ -56,7 +56,7 @@ def _holds_classes(folder: Path) -> bool:
         return True
     walk = FolderWalk(folder)
     entries = walk.entries(str(folder))
-    has_images = any(os.path.splitext(entry.name)[1].lower() in IMAGE_SUFFIXES for entry in entries)
+    has_images = any(has_image_suffix(entry.name) for entry in entries)
     return not has_images and any(walk.is_folder(entry) for entry in entries)
 
 
@@ -124,8 +124,8 @@ def _joined(root: Path, parts: Mapping[str, Collection], reading: ReadingConfig)
         names += [f"{split}/{name}" if not os.path.isabs(name) else name for name in catalog.items.names]
         labels += [None if i < 0 else catalog.class_names[i] for i in catalog.labels]
         truths += [None if truth is None or i < 0 else truth.class_names[i] for i in _truth_labels(part)]
-        for name, column in metadata.items():
-            column += part.metadata.get(name, [split if name == "split" else ""] * len(catalog))
+        for name, texts in metadata.items():
+            texts += part.metadata.get(name, [split if name == "split" else ""] * len(catalog))
         skipped += [Skipped(f"{split}/{item.name}", item.reason, item.code) for item in part.skipped]
         ignored = {kind: ignored.get(kind, 0) + part.ignored.get(kind, 0) for kind in {*ignored, *part.ignored}}
     given = encode_labels(labels)

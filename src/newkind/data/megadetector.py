@@ -90,7 +90,7 @@ def _box(path: Path, where: str, number: int, found: Any, names: Mapping[str, st
 def _as_objects(path: Path, number: int, item: Any) -> dict[str, Any]:
     """Image with parallel lists as one with a list of objects."""
     where = f"annotation {number}"
-    lists = [item.get(key) for key in ("bbox", "category", "confidence")] if isinstance(item, dict) else []
+    lists: list[Any] = [item.get(key) for key in ("bbox", "category", "confidence")] if isinstance(item, dict) else []
     if not lists or not all(isinstance(values, list) for values in lists) or len({len(values) for values in lists}) > 1:
         raise bad_file(path, where, "img_id and equally long lists bbox, category and confidence")
     keys = ("bbox", "category", "confidence")

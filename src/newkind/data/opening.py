@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,9 @@ from newkind.data.npz import read_npz
 from newkind.data.tables import TABLE_SUFFIXES, read_table
 from newkind.data.tars import RANGE, find_tars, read_tars
 from newkind.errors import DataError
-from newkind.reading import ReadingConfig, check_used
+from newkind.reading import ReadingConfig, check_used, split_reading
 
-__all__ = ["open_data"]
+__all__ = ["open_data", "open_with"]
 
 KINDS = (
     "a folder of images, a table (.csv, .tsv, .jsonl, .xlsx, .parquet), boxes (.json), an .npz, .npy or .tar file, "
@@ -65,6 +66,20 @@ def open_data(data: str | os.PathLike[str], **options: Any) -> Collection:
         return _open(text, reading)
     plain = {name: value for name, value in reading.given().items() if name not in ("boxes", *BOX_OPTIONS)}
     return with_boxes(_open(text, ReadingConfig(**plain)), reading)
+
+
+def open_with(
+    data: str | os.PathLike[str] | Collection, options: Mapping[str, Any]
+) -> tuple[Collection, dict[str, Any]]:
+    """The data, opened with those of the options that `open_data` has, and all other options.
+
+    A collection is open already, and no option for reading applies to it.
+    """
+    reading, others = split_reading(options)
+    if not isinstance(data, Collection):
+        return open_data(data, **reading), others
+    check_used(ReadingConfig(**reading), (), "a collection, which is open already")
+    return data, others
 
 
 def _open(text: str, reading: ReadingConfig) -> Collection:

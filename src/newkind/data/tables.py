@@ -6,7 +6,7 @@ This includes the ImageFolder convention of Hugging Face datasets (`metadata.csv
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,24 +66,12 @@ def read_table(path: str | os.PathLike[str], **options: Any) -> Collection:
     path, reading = Path(path), ReadingConfig(**options)
     check_used(reading, (*COLUMNS, "image_folder"), "a table")
     root = reading.image_folder or path.parent
-    seen: dict[str, Row] = {}
-    skipped: list[Skipped] = []
-    listing = FolderListing(root)
     with open_table(path, reading) as table:
-        for row in table.rows:
-            earlier = seen.get(row.file)
-            if earlier is not None:
-                _check_same(path, earlier, row)
-                skipped.append(Skipped(row.file, f"line {row.line} repeats line {earlier.line}", "duplicate"))
-            elif problem := listing.problem(row.file, f" (line {row.line})"):
-                skipped.append(problem)
-            else:
-                seen[row.file] = row
-    if not seen:
+        rows, skipped = _usable(path, table.rows, FolderListing(root))
+    if not rows:
         raise _no_files(path, root, skipped)
-    rows, at = list(seen.values()), table.columns
-    given = encode_labels(row.label for row in rows)
-    items = FileImages(root, Names(seen))
+    at, given = table.columns, encode_labels(row.label for row in rows)
+    items = FileImages(root, Names(row.file for row in rows))
     groups = None if at.group is None else encode_groups([row.group for row in rows], given)
     return Collection(
         catalog=Catalog(items=items, labels=given.indices, class_names=given.class_names, groups=groups),
@@ -95,6 +83,22 @@ def read_table(path: str | os.PathLike[str], **options: Any) -> Collection:
         notes=table.notes(),
         metadata=metadata_of(at.names, rows),
     )
+
+
+def _usable(path: Path, rows: Iterable[Row], listing: FolderListing) -> tuple[list[Row], list[Skipped]]:
+    """Rows whose files can be used, each file once, and the others with the reasons."""
+    seen: dict[str, Row] = {}
+    skipped: list[Skipped] = []
+    for row in rows:
+        earlier = seen.get(row.file)
+        if earlier is not None:
+            _check_same(path, earlier, row)
+            skipped.append(Skipped(row.file, f"line {row.line} repeats line {earlier.line}", "duplicate"))
+        elif problem := listing.problem(row.file, f" (line {row.line})"):
+            skipped.append(problem)
+        else:
+            seen[row.file] = row
+    return list(seen.values()), skipped
 
 
 def metadata_of(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Names]:

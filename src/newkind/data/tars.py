@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from newkind.data.catalog import Catalog, Collection, Skipped
 from newkind.data.columns import find_columns, metadata_columns
-from newkind.data.decoding import IMAGE_SUFFIXES, broken_image, unsupported_format
+from newkind.data.decoding import broken_image, has_image_suffix, unsupported_format
 from newkind.data.groups import encode_groups
 from newkind.data.items import EncodedImages
 from newkind.data.labels import encode_labels, encode_truth, label_name
@@ -216,12 +216,12 @@ def _samples(path: Path, skipped: list[Skipped], prefix: str) -> Iterator[_Sampl
         if key != sample.key:
             yield sample
             sample = _Sample(key)
-        kind = os.path.splitext(base)[1].lower()
+        is_image = has_image_suffix(base)
         if reason := unsupported_format(base):
             skipped.append(Skipped(prefix + member.name, reason, "unsupported-format"))
-        elif member.size > (MAX_IMAGE if kind in IMAGE_SUFFIXES else MAX_TEXT):
+        elif member.size > (MAX_IMAGE if is_image else MAX_TEXT):
             skipped.append(Skipped(prefix + member.name, f"too large ({member.size:,} bytes)", "too-large"))
-        elif kind in IMAGE_SUFFIXES:
+        elif is_image:
             sample.images.append((member.name, member.offset_data, member.size))
         else:
             sample.values |= _values(suffix, read(member))

@@ -129,7 +129,7 @@ def _open_stage(collection: Collection, config: DiscoverConfig, *, after: _Stage
 
 def _fingerprint(collection: Collection, config: DiscoverConfig, stage: _Stage) -> str:
     """Fingerprint of everything that decides the result."""
-    backbone = stage.setup.backbone
+    backbone, groups = stage.setup.backbone, stage.data.groups
     return digest_of(
         deciding_settings(config),
         list(collection.catalog.class_names),
@@ -137,6 +137,7 @@ def _fingerprint(collection: Collection, config: DiscoverConfig, stage: _Stage) 
         stage.data.source.content_hash(),
         backbone.sha256 if backbone else None,
         distributed.world_size(),
+        *(() if groups is None else (groups,)),  # runs without groups have the fingerprint of earlier versions
     )
 
 
@@ -213,6 +214,7 @@ def _write_start(run: Run, collection: Collection, config: DiscoverConfig, setup
         run.write_config(
             {
                 "data": collection.location or collection.origin,
+                "reading": dict(collection.reading),
                 "root": str(items.root.resolve()) if isinstance(items, FileImages) else None,
                 "fingerprint": fingerprint,
                 "config": to_json(config),
