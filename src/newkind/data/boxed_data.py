@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from newkind.data.box_files import Box, BoxedImage, load_json
 from newkind.data.boxes import BoxImages
 from newkind.data.catalog import Catalog, Collection, Skipped
+from newkind.data.cells import group_name
 from newkind.data.coco import read_coco
 from newkind.data.columns import find_columns, metadata_columns
 from newkind.data.groups import encode_groups
@@ -22,7 +23,6 @@ from newkind.data.items import EncodedImages, FileImages, Images
 from newkind.data.labels import encode_labels
 from newkind.data.megadetector import is_megadetector, read_megadetector
 from newkind.data.names import Names, printable
-from newkind.data.table_rows import group_name
 from newkind.data.tables import FolderListing
 from newkind.data.wording import count
 from newkind.errors import DataError

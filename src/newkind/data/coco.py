@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from newkind.data.box_files import Box, BoxedImage, bad_file, corners_of, file_of, probability_of
-from newkind.data.table_rows import cell_text
+from newkind.data.cells import cell_text
 
 __all__ = ["read_coco"]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from newkind.data.catalog import Catalog, Collection, Skipped
+from newkind.data.cells import group_name
 from newkind.data.decoding import has_image_suffix
 from newkind.data.folder_walk import FolderWalk
 from newkind.data.folders import read_folder
@@ -17,7 +18,7 @@ from newkind.data.groups import encode_groups
 from newkind.data.items import FileImages
 from newkind.data.labels import Labels, encode_labels, encode_truth
 from newkind.data.names import Names
-from newkind.data.table_rows import Row, Table, group_name, open_table
+from newkind.data.table_rows import Row, Table, open_table
 from newkind.data.tables import METADATA_FILES, FolderListing, read_table
 from newkind.errors import DataError
 from newkind.reading import ReadingConfig, check_used

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import json
-import math
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -13,15 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from newkind.data.cells import cell_text, group_name
 from newkind.data.columns import Columns, find_columns
-from newkind.data.labels import UNLABELLED_WORDS, label_name
+from newkind.data.labels import label_name
 from newkind.data.names import printable
 from newkind.data.records import open_records
 from newkind.data.wording import count
 from newkind.errors import DataError
 from newkind.reading import ReadingConfig
 
-__all__ = ["Row", "Table", "cell_text", "group_name", "open_table", "plain_name"]
+__all__ = ["Row", "Table", "open_table", "plain_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,27 +125,6 @@ def _label(path: Path, line: int, value: Any) -> str:
         raise DataError(
             f"{path}, line {line}: {error.what}", fix=error.fix, code="not-a-label", path=str(path), line=line
         ) from None
-
-
-def group_name(value: Any) -> str:
-    """Name of a group, "" for none."""
-    text = cell_text(value).strip()
-    return "" if text.lower() in UNLABELLED_WORDS else text
-
-
-def cell_text(value: Any) -> str:
-    """Value of a cell as text: "" for none, dates in ISO format, lists and objects as JSON."""
-    if isinstance(value, str):
-        return value
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
-        return value.isoformat(sep=" ") if isinstance(value, datetime.datetime) else value.isoformat()
-    if isinstance(value, dict | list | tuple):
-        return json.dumps(value, default=str)
-    return str(value)
 
 
 def plain_name(name: str) -> str:

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from newkind.data.catalog import Catalog, Collection, Skipped
+from newkind.data.cells import cell_text, group_name
 from newkind.data.columns import find_columns, metadata_columns
 from newkind.data.decoding import broken_image, has_image_suffix, unsupported_format
 from newkind.data.groups import encode_groups
 from newkind.data.items import EncodedImages
 from newkind.data.labels import encode_labels, encode_truth, label_name
 from newkind.data.names import Names, printable
-from newkind.data.table_rows import cell_text, group_name
 from newkind.errors import DataError
 from newkind.reading import ReadingConfig, check_used
 
