@@ -35,18 +35,19 @@ def excel_records(path: Path) -> Iterator[tuple[tuple[str, ...], Iterator[tuple[
     except ImportError:
         raise missing_package(path, "Excel files", "openpyxl", "excel") from None
     _check_size(path)
-    try:
-        book = load_workbook(path, read_only=True, data_only=True, keep_links=False)
-    except EXCEL_ERRORS as error:
-        raise _unreadable(path, error) from None
-    try:
-        lines = _lines(path, book)
-        header = tuple("" if value is None else str(value).strip() for value in next(lines, (1, ()))[1])
-        n_columns = max((i + 1 for i, name in enumerate(header) if name), default=0)
-        yield header[:n_columns], _rows(lines, n_columns)
-    finally:
-        with suppress(*EXCEL_ERRORS):
-            book.close()
+    with open(path, "rb") as file:  # openpyxl would leave it open after an error
+        try:
+            book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        except EXCEL_ERRORS as error:
+            raise _unreadable(path, error) from None
+        try:
+            lines = _lines(path, book)
+            header = tuple("" if value is None else str(value).strip() for value in next(lines, (1, ()))[1])
+            n_columns = max((i + 1 for i, name in enumerate(header) if name), default=0)
+            yield header[:n_columns], _rows(lines, n_columns)
+        finally:
+            with suppress(*EXCEL_ERRORS):
+                book.close()
 
 
 def _lines(path: Path, book: Any) -> Iterator[tuple[int, tuple[Any, ...]]]:
