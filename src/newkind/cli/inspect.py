@@ -181,17 +181,19 @@ def _print_list(title: str, lines: list[str], n_most: int | None) -> None:
 def _print_verdict(inspection: Inspection, data: str, reading: ReadingConfig, *, name: str) -> None:
     """Print notes, whether the data can be used, and the next command; `name` is that of a benchmark, or empty."""
     import os
+    from dataclasses import fields
     from pathlib import Path
 
-    from newkind.cli.messages import next_command, print_line
+    from newkind.cli.messages import name_options, next_command, print_line
     from newkind.data import printable
     from newkind.data.benchmarks import recognise
     from newkind.data.wording import shell_quoted
     from newkind.experiments.next_command import options_of, shell_command, unused_folder
 
     print_line()
+    options = {item.name: f"--{item.name.replace('_', '-')}" for item in fields(ReadingConfig)}
     for note in inspection.notes:
-        print_line(f"Note: {printable(note)}", style="yellow")
+        print_line(f"Note: {printable(name_options(note, options))}", style="yellow")
     for obstacle in inspection.obstacles:
         print_line(f"Not ready for discovery: {printable(str(obstacle))}", style="bold yellow")
     layout = recognise(data) if os.path.isdir(os.path.expanduser(data)) else None
