@@ -65,10 +65,12 @@ def by_mean_of_logarithms(p: Tensor, groups: Groups, labels: Tensor) -> Tensor:
 
 def _group_means(values: Tensor, groups: Groups) -> Tensor:
     """Rows (n, k) replaced by the mean of their group."""
-    own = torch.from_numpy(np.where(groups < 0, groups.max() + 1 + np.arange(len(groups)), groups))
-    _, number, counts = own.unique(return_inverse=True, return_counts=True)
+    own = np.where(groups < 0, groups.max() + 1 + np.arange(len(groups)), groups)
+    _, inverse, counts = np.unique(own, return_inverse=True, return_counts=True)
+    number = torch.from_numpy(inverse)
     sums = torch.zeros(len(counts), values.shape[1]).index_add_(0, number, values)
-    return (sums / counts[:, None])[number]
+    means: Tensor = sums / torch.from_numpy(counts)[:, None]
+    return means[number]
 
 
 def by_mean(p: Tensor, groups: Groups, _: Tensor) -> Tensor:
@@ -128,7 +130,7 @@ def main() -> None:
     print("| :--- | :--- | ---: | ---: | ---: |")
     for (what, name), rows in found.items():
         mean = 100 * np.mean(rows, axis=0)
-        spread = 100 * np.std([row[0] for row in rows])
+        spread = 100 * np.std([row[0] for row in rows], ddof=1)
         shown = f"{mean[0]:.1f} ± {spread:.1f} / {mean[1]:.1f} / {mean[2]:.1f}"
         print(f"| {what} | {name} | {shown} | {mean[3]:.1f} | {mean[4]:+.1f} |")
 

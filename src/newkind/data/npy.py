@@ -67,10 +67,9 @@ def read_npy(path: str | os.PathLike[str], **options: Any) -> Collection:
     if values.ndim == 0:
         raise DataError(f"{path} contains one number; expected one row per item.", code="array-shape", path=str(path))
     make = from_arrays if values.dtype == np.uint8 and values.ndim > 2 else from_features
-    place = {"origin": str(path)}
     suffix = reading.labels.suffix.lower()
     if suffix in TABLE_SUFFIXES:
-        collection = _with_table(make, values, reading, **place)
+        collection = _with_table(make, values, reading, origin=str(path))
     else:
         check_used(reading, ("labels",), "labels that are not in a table")
         labels = _array(reading.labels) if suffix == ".npy" else _lines(reading.labels)
@@ -81,11 +80,11 @@ def read_npy(path: str | os.PathLike[str], **options: Any) -> Collection:
                 shape=labels.shape,
             )
         _check_count(reading.labels, len(labels), len(values))
-        collection = make(values, labels if isinstance(labels, list) else labels.tolist(), **place)
+        collection = make(values, labels if isinstance(labels, list) else labels.tolist(), origin=str(path))
     return replace(collection, location=os.path.abspath(path), reading=reading.given())
 
 
-def _with_table(make: Any, values: NDArray[Any], reading: ReadingConfig, **place: str) -> Collection:
+def _with_table(make: Any, values: NDArray[Any], reading: ReadingConfig, *, origin: str) -> Collection:
     """Collection of rows whose labels, names and metadata are in a table."""
     path: Any = reading.labels
     with open_table(path, reading, needed=("label",)) as table:
@@ -94,7 +93,7 @@ def _with_table(make: Any, values: NDArray[Any], reading: ReadingConfig, **place
     _check_count(path, len(rows), len(values))
     names = None if at.file is None else [row.file for row in rows]
     truth = None if at.truth is None else [row.truth for row in rows]
-    found: Collection = make(values, [row.label for row in rows], truth=truth, names=names, **place)
+    found: Collection = make(values, [row.label for row in rows], truth=truth, names=names, origin=origin)
     catalog = found.catalog
     if at.group is not None:
         given = Labels(catalog.labels, catalog.class_names)

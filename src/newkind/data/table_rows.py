@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from newkind.data.cells import cell_text, group_name
 from newkind.data.columns import Columns, find_columns
@@ -22,8 +22,7 @@ from newkind.reading import ReadingConfig
 __all__ = ["Row", "Table", "open_table", "plain_name"]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One row of a table.
 
     Parameters
