@@ -171,6 +171,8 @@ def test_other_formats_and_rotated_jpeg_files_are_reduced_as_they_can() -> None:
     image.save(png, "PNG")
     assert decode(jpeg.getvalue(), name="x.jpg", shorter_side=50).size == (50, 100)
     assert decode(png.getvalue(), name="x.png", shorter_side=50).size == (400, 200)
+
+
 def test_heic(tmp_path: Path) -> None:
     """A photograph of a phone: decoded upright, whatever its suffix says."""
     import pillow_heif

@@ -11,7 +11,8 @@ from newkind.data import Collection, from_arrays, from_features
 from newkind.data.groups import encode_groups
 from newkind.data.labels import encode_labels
 from newkind.errors import ConfigError, DataError
-from newkind.runs.metadata import read_metadata
+from newkind.pipeline.refit import plan_refit
+from newkind.runs.metadata import read_groups, read_metadata
 
 
 def test_groups_of_arrays() -> None:
@@ -78,6 +79,22 @@ def test_a_discovery_with_groups(tmp_path: Path) -> None:
             assert (line.status, line.confidence) == ("known", 1.0)
 
 
+def test_a_refit_keeps_groups_together(tmp_path: Path) -> None:
+    collection = clouds(groups=True)
+    found = newkind.discover(collection, tmp_path / "run", method="kmeans", n_categories=4, report=False)
+    assert collection.catalog.groups is not None
+    assert found.run.config()["group_column"] == "group"
+    groups = read_groups(found.run, [line.file for line in found.assignments])
+    assert groups is not None
+    assert groups.tolist() == collection.catalog.groups.tolist()
+    new = next(category.name for category in found.categories if category.status == "new")
+    free = [line for line in found.assignments if line.category == new]
+    found.approve(files=[free[0].file])
+    after = plan_refit(found.run).after
+    for group in range(32):
+        assert len(set(after.category[groups == group].tolist())) == 1
+
+
 def test_metadata_is_carried_into_the_run(tmp_path: Path) -> None:
     import csv
 
@@ -94,6 +111,14 @@ def test_metadata_is_carried_into_the_run(tmp_path: Path) -> None:
     assert len(newkind.load(tmp_path / "run").assignments) == 160
     text = found.run.report_file.read_text()
     assert '"name":"site","values":["A"]' in text
+
+
+def test_decisions_keep_the_metadata(tmp_path: Path) -> None:
+    found = newkind.discover(clouds(groups=False), tmp_path / "run", method="kmeans", n_categories=4, report=False)
+    found.rename("new-01", "elm")
+    lines = found.run.assignments_file.read_text().splitlines()
+    assert lines[0].endswith(",data_status,site")
+    assert any(",elm," in line for line in lines)
 
 
 def test_options_for_reading_do_not_apply_to_a_collection(tmp_path: Path) -> None:

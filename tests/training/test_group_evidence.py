@@ -37,6 +37,12 @@ def test_a_label_decides_for_its_group_and_keeps_its_own_probabilities() -> None
     assert found[1:].tolist() == [[0.0, 1.0], [0.0, 1.0]]
 
 
+def test_labels_that_contradict_each_other_do_not_decide() -> None:
+    p = torch.tensor([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7]])
+    found = shared(p, [0, 0, 0], [1, 0, -1])
+    assert torch.allclose(found[2], p.log().mean(dim=0).softmax(dim=0))
+
+
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), n=st.integers(1, 30), k=st.integers(1, 5), part=st.integers(1, 9))
 def test_groups_agree_whatever_the_parts(data: st.DataObject, n: int, k: int, part: int) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from newkind.data.catalog import Catalog, Collection
 from newkind.data.cells import cell_text, group_name
+from newkind.data.columns import metadata_columns
 from newkind.data.groups import encode_groups
 from newkind.data.items import ArrayImages, Features, Images
 from newkind.data.labels import Labels, combine_truth, encode_names, label_name
@@ -165,6 +166,8 @@ def with_columns(
                 n_groups=len(names),
             )
         catalog = replace(catalog, groups=encode_groups(names, given))
+        name = metadata_columns([*columns, "group"])[-1]
+        collection, columns = replace(collection, group_column=name), {**columns, name: Names(names)}
     return replace(collection, catalog=catalog, metadata=columns)
 
 

@@ -111,16 +111,17 @@ def _collection(
 ) -> Collection:
     """Collection of items with labels and metadata, one of whose columns may be the groups."""
     given, metadata = encode_labels(labels), _columns(rows)
-    groups = None
+    groups, column = None, ""
     if reading.group_column is not None and rows:
-        at = find_columns(path, tuple(metadata), reading, needed=(), roles=("group",))
-        groups = encode_groups([group_name(text) for text in metadata[tuple(metadata)[at.group or 0]]], given)
+        column = find_columns(path, tuple(metadata), reading, needed=(), roles=("group",)).group_name
+        groups = encode_groups([group_name(text) for text in metadata[column]], given)
     return Collection(
         catalog=Catalog(items=items, labels=given.indices, class_names=given.class_names, groups=groups),
         origin=str(path),
         location=os.path.abspath(path),
         reading=reading.given(),
         metadata=metadata,
+        group_column=column,
     )
 
 

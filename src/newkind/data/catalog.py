@@ -170,6 +170,8 @@ class Collection:
         Remarks about the data, in sentences.
     metadata : mapping of str to sequence of str, default={}
         Further columns of the data by name, one text per item.
+    group_column : str, default=""
+        Name of the metadata that the groups come from; empty without groups.
     """
 
     catalog: Catalog
@@ -182,6 +184,7 @@ class Collection:
     reading: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     metadata: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    group_column: str = ""
 
 
 def find_obstacles(labels: NDArray[np.int32], class_names: Sequence[str]) -> list[DataError]:

@@ -85,6 +85,11 @@ class Columns:
     names: tuple[str, ...]
     notes: tuple[str, ...]
 
+    @property
+    def group_name(self) -> str:
+        """Name of the metadata column of the groups; empty if there is none."""
+        return "" if self.group is None else self.names[self.others.index(self.group)]
+
 
 def find_columns(
     path: Path, header: tuple[str, ...], reading: ReadingConfig, *, needed: tuple[str, ...], roles: tuple[str, ...]

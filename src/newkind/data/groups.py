@@ -11,7 +11,7 @@ from newkind.data.labels import Labels
 from newkind.data.names import printable
 from newkind.errors import DataError
 
-__all__ = ["check_groups", "encode_groups"]
+__all__ = ["check_groups", "encode_groups", "number_groups"]
 
 
 def encode_groups(names: Sequence[str], given: Labels) -> NDArray[np.int64]:
@@ -40,12 +40,17 @@ def encode_groups(names: Sequence[str], given: Labels) -> NDArray[np.int64]:
     >>> encode_groups(["b", "", "a", "b"], encode_labels(["bee", None, None, None])).tolist()
     [0, -1, 1, 0]
     """
+    groups = number_groups(names)
+    check_groups(groups, given, tuple(dict.fromkeys(name for name in names if name)))
+    return groups
+
+
+def number_groups(names: Sequence[str]) -> NDArray[np.int64]:
+    """Numbers (n,) of groups by their names, in the order in which they first appear; -1 for ""."""
     number: dict[str, int] = {"": -1}
     for name in names:
         number.setdefault(name, len(number) - 1)
-    groups = np.fromiter((number[name] for name in names), dtype=np.int64, count=len(names))
-    check_groups(groups, given, tuple(number)[1:])
-    return groups
+    return np.fromiter((number[name] for name in names), dtype=np.int64, count=len(names))
 
 
 def check_groups(groups: NDArray[np.int64], given: Labels, names: Sequence[str]) -> None:

@@ -107,6 +107,7 @@ def _with_metadata(found: Collection, path: Path, table: Table) -> Collection:
         skipped=found.skipped + tuple(problem for problem in missing if problem is not None),
         notes=(*table.notes(), f"Labels are the names of folders; {path.name} has no column of labels."),
         metadata={name: Names(row.metadata[i] for row in chosen) for i, name in enumerate(at.names)},
+        group_column=at.group_name,
     )
 
 
@@ -130,9 +131,8 @@ def _joined(root: Path, parts: Mapping[str, Collection], reading: ReadingConfig)
         skipped += [Skipped(f"{split}/{item.name}", item.reason, item.code) for item in part.skipped]
         ignored = {kind: ignored.get(kind, 0) + part.ignored.get(kind, 0) for kind in {*ignored, *part.ignored}}
     given = encode_labels(labels)
-    groups = None
-    if reading.group_column is not None and any(part.catalog.groups is not None for part in parts.values()):
-        column = next(name for name in metadata if name.lower() == reading.group_column.strip().lower())
+    groups, column = None, next((part.group_column for part in parts.values() if part.group_column), "")
+    if column:
         groups = encode_groups([group_name(text) for text in metadata[column]], given)
     has_truth = any(part.truth is not None for part in parts.values())
     notes = [note for part in parts.values() for note in part.notes]
@@ -147,7 +147,8 @@ def _joined(root: Path, parts: Mapping[str, Collection], reading: ReadingConfig)
         location=os.path.abspath(root),
         reading=reading.given(),
         notes=(f"The folders {', '.join(parts)} are splits of one dataset.", *dict.fromkeys(notes)),
-        metadata={name: Names(column) for name, column in metadata.items()},
+        metadata={name: Names(texts) for name, texts in metadata.items()},
+        group_column=column,
     )
 
 

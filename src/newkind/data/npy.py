@@ -98,7 +98,8 @@ def _with_table(make: Any, values: NDArray[Any], reading: ReadingConfig, *, orig
     if at.group is not None:
         given = Labels(catalog.labels, catalog.class_names)
         catalog = replace(catalog, groups=encode_groups([row.group for row in rows], given))
-    return replace(found, catalog=catalog, notes=table.notes(), metadata=metadata_of(at.names, rows))
+    found = replace(found, catalog=catalog, notes=table.notes(), metadata=metadata_of(at.names, rows))
+    return replace(found, group_column=at.group_name)
 
 
 def _array(path: Path) -> NDArray[Any]:

@@ -82,6 +82,7 @@ def read_table(path: str | os.PathLike[str], **options: Any) -> Collection:
         reading=reading.given(),
         notes=table.notes(),
         metadata=metadata_of(at.names, rows),
+        group_column=at.group_name,
     )
 
 

@@ -187,6 +187,7 @@ def _collection(
         reading=reading.given(),
         notes=at.notes,
         metadata={name: Names(map(cell_text, column(i))) for name, i in zip(names, at.others, strict=True)},
+        group_column=at.group_name,
     )
 
 

@@ -10,11 +10,16 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
+from newkind.data.cells import group_name
+from newkind.data.groups import number_groups
 from newkind.errors import RunError
 from newkind.runs.assignment import COLUMNS, csv_line
 from newkind.runs.run import Run
 
-__all__ = ["RunMetadata", "metadata_csv", "metadata_from", "read_metadata"]
+__all__ = ["RunMetadata", "column_names", "metadata_csv", "metadata_from", "read_groups", "read_metadata"]
 
 MAX_CELL = 10**7
 
@@ -48,14 +53,20 @@ def metadata_from(files: Sequence[str], metadata: Mapping[str, Sequence[str]]) -
     >>> found.columns, found.of("2.jpg")
     (('site', 'data_status'), ('B', 'ok'))
     """
+    columns = column_names(list(metadata))
+    rows = zip(*metadata.values(), strict=True) if metadata else ((),) * len(files)
+    return RunMetadata(columns, dict(zip(files, rows, strict=True)) if columns else {})
+
+
+def column_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of the columns in the files of a run: unique, and different from those of assignments.csv."""
     columns: list[str] = []
-    for name in metadata:
+    for name in names:
         unique = name
         while unique in COLUMNS or unique in columns:
             unique = f"data_{unique}"
         columns.append(unique)
-    rows = zip(*metadata.values(), strict=True) if metadata else ((),) * len(files)
-    return RunMetadata(tuple(columns), dict(zip(files, rows, strict=True)) if columns else {})
+    return tuple(columns)
 
 
 def metadata_csv(files: Sequence[str], metadata: RunMetadata) -> str:
@@ -88,3 +99,13 @@ def read_metadata(run: Run) -> RunMetadata:
     if header[:1] != ["file"] or any(len(cells) != len(header) - 1 for cells in rows.values()):
         raise RunError(f"{path} is damaged: rows and columns do not fit.", code="unreadable", file=path)
     return RunMetadata(tuple(header[1:]), rows)
+
+
+def read_groups(run: Run, files: Sequence[str]) -> NDArray[np.int64] | None:
+    """Groups (n,) of files, whose images share a category, -1 for none; None for a run without groups."""
+    column = run.config().get("group_column")
+    metadata = read_metadata(run)
+    if column not in metadata.columns:
+        return None
+    at = metadata.columns.index(column)
+    return number_groups([group_name(metadata.of(file)[at]) for file in files])

@@ -25,7 +25,8 @@ class GroupEvidence:
     groups : ndarray of int64, shape (n,)
         Group of each image; -1 for an image of its own.
     labels : Tensor of int64, shape (n,)
-        Given labels, -1 for unlabelled. A group has at most one class.
+        Given labels, -1 for unlabelled. Where those of a group differ, which only decisions about a run can cause, none of
+        them decides.
 
     Examples
     --------
@@ -46,6 +47,7 @@ class GroupEvidence:
         self.label = torch.full((n_groups,), -1)
         given = (self.number >= 0) & (labels >= 0)
         self.label[self.number[given]] = labels[given]
+        self.label[self.number[given][self.label[self.number[given]] != labels[given]]] = -1  # decisions contradict
         self._size = torch.bincount(self.number[self.number >= 0], minlength=n_groups)
         self._is_free = labels < 0
         self._sum: Tensor | None = None
