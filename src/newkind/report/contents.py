@@ -176,10 +176,8 @@ def contents_of(
         All categories; every category that `assignments` names is among them.
     features : ndarray of float, shape (n, d), default=None
         Features in the order of `assignments`, kept in half precision. Ignored if the number of rows is not n.
-    scores : dict, default=None
-        `Evaluation.to_dict()`, as written to scores.json. Default: no true classes are known.
-    seconds : mapping of str to float, default=None
-        Duration of each stage of the run.
+    scores, seconds : mapping, default=None
+        `Evaluation.to_dict()`, as written to scores.json, if true classes are known; duration of each stage of the run.
 
     Returns
     -------
