@@ -12,7 +12,7 @@ from newkind.clustering.estimate import Estimate
 from newkind.clustering.n_categories import estimate_n_categories as estimate_from_features
 from newkind.config import DiscoverConfig, EffortName, read_options
 from newkind.data import Collection, find_obstacles
-from newkind.data.opening import open_data
+from newkind.data.opening import open_with
 from newkind.discovery import Discovery, PathLike
 from newkind.effort import Amount
 from newkind.experiments.ranking import Ranking
@@ -66,7 +66,7 @@ def discover(
     Parameters
     ----------
     data : str, path or Collection
-        A folder, a table, an .npz file, a published benchmark as "NAME:FOLDER", or a Collection.
+        Data as in `newkind.data.open_data`, or a Collection.
     out : str or path
         Run folder to create. The same call resumes an interrupted run.
     method, recipe, effort : str, optional
@@ -82,7 +82,7 @@ def discover(
     first_answer, report, verbose : bool
         Write an answer from one view per image first (default: True); write report.html into the run folder (default: True); show messages and progress bars (default: False).
     **options : Any
-        Fields of `TrainingConfig` and `BackboneConfig`, such as `epochs`, `seed` and `views`; `backbone` is a name.
+        Fields of `TrainingConfig` and `BackboneConfig` (`backbone` is a name), and options of `newkind.data.open_data`.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def discover(
     >>> len(found.assignments), [category.name for category in found.categories]
     (60, ['bee', 'wasp', 'new-01'])
     """
-    collection = data if isinstance(data, Collection) else open_data(data)
+    collection, options = open_with(data, options)
     asked = {"n_categories": n_categories, "at_most": at_most, "settings": settings, "min_confidence": min_confidence}
     config = _configured(collection, effort, options, method=method, recipe=recipe, online=online, **asked)
     how = {"overwrite": overwrite, "first_answer": first_answer, "report": report, "verbose": verbose}
@@ -224,7 +224,7 @@ def estimate_n_categories(
     verbose : bool, default=False
         Show messages and progress bars.
     **options : Any
-        Fields of `BackboneConfig`, and `seed`.
+        Fields of `BackboneConfig`, `seed`, and how to read the data, as in `discover`.
 
     Returns
     -------
@@ -242,7 +242,7 @@ def estimate_n_categories(
     >>> estimate_n_categories(from_features(features, labels)).n_categories
     12
     """
-    collection = data if isinstance(data, Collection) else open_data(data)
+    collection, options = open_with(data, options)
     if obstacles := find_obstacles(collection.catalog.labels, collection.catalog.class_names):
         raise obstacles[0]
     training, backbone = read_options(options)
@@ -305,7 +305,7 @@ def tune(
     >>> found.chosen.keys() <= {"head_rate"}
     True
     """
-    collection = data if isinstance(data, Collection) else open_data(data)
+    collection, options = open_with(data, options)
     training, backbone = read_options({"epochs": EPOCHS, **options})
     same: dict[str, Any] = {"method": method, "recipe": recipe, "effort": effort, "settings": settings or {}}
     config = TuneConfig(tries=tries or {}, folds=folds, training=training, backbone=backbone, **same)

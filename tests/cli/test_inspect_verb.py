@@ -33,11 +33,11 @@ def test_table(pile: Path) -> None:
 
 
 def test_what_is_not_used_is_mentioned(pile: Path) -> None:
-    (pile / "apple" / "IMG_1.heic").write_bytes(b"x")
+    (pile / "apple" / "IMG_1.avif").write_bytes(b"x")
     (pile / "apple" / "gone.jpg").symlink_to("nowhere.jpg")
     (pile / "apple" / "notes.txt").write_text("x")
     shown = newkind("inspect", pile).stdout
-    for mentioned in ("apple/IMG_1.heic", "HEIC", "apple/gone.jpg", "1 .txt"):
+    for mentioned in ("apple/IMG_1.avif", "AVIF", "apple/gone.jpg", "1 .txt"):
         assert mentioned in shown
     assert "notes.txt" not in shown
 

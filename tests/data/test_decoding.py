@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 from error_codes import raises
-from newkind.data.decoding import decode
+from newkind.data import read_folder
+from newkind.data.decoding import decode, heic_is_installed
 from newkind.errors import BrokenImage
 
 RAMP = np.tile(np.linspace(0, 255, 32).astype(np.uint8), (16, 1))  # (16, 32): dark on the left, bright on the right
@@ -123,8 +124,8 @@ def test_bad_files_are_refused_by_name(content: bytes, code: str) -> None:
 
 def test_an_unsupported_format_is_named() -> None:
     with raises(BrokenImage, "unsupported-format") as caught:
-        decode(b"x", name="IMG_1.HEIC")
-    assert "HEIC" in caught.value.facts["reason"]
+        decode(b"x", name="IMG_1.AVIF")
+    assert "AVIF" in caught.value.facts["reason"]
 
 
 def test_exif_that_cannot_be_written_back_is_broken(tmp_path: Path) -> None:
@@ -170,3 +171,34 @@ def test_other_formats_and_rotated_jpeg_files_are_reduced_as_they_can() -> None:
     image.save(png, "PNG")
     assert decode(jpeg.getvalue(), name="x.jpg", shorter_side=50).size == (50, 100)
     assert decode(png.getvalue(), name="x.png", shorter_side=50).size == (400, 200)
+
+
+def test_heic(tmp_path: Path) -> None:
+    """A photograph of a phone: decoded upright, whatever its suffix says."""
+    import pillow_heif
+
+    pixels = np.zeros((32, 64, 3), dtype=np.uint8)
+    pixels[:, :32] = 255  # white on the left
+    path = tmp_path / "IMG_1.HEIC"
+    pillow_heif.from_pillow(Image.fromarray(pixels)).save(path, quality=90)
+    for name in ("IMG_1.HEIC", "renamed.jpg"):
+        image = decode(path.read_bytes(), name=name)
+        assert (image.mode, image.size) == ("RGB", (64, 32))
+        assert np.asarray(image)[16, 8].min() > 200
+        assert np.asarray(image)[16, 56].max() < 50
+    with pytest.raises(BrokenImage):
+        decode(path.read_bytes()[:-200], name="cut.heic")
+
+
+def test_without_the_package_heic_is_skipped_with_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("newkind.data.decoding.find_spec", lambda name: None)
+    heic_is_installed.cache_clear()
+    try:
+        (tmp_path / "a").mkdir()
+        (tmp_path / "a" / "1.HEIC").write_bytes(b"x")
+        Image.new("RGB", (8, 8)).save(tmp_path / "a" / "2.png")
+        (skipped,) = read_folder(tmp_path).skipped
+    finally:
+        heic_is_installed.cache_clear()
+    assert (skipped.name, skipped.code) == ("a/1.HEIC", "unsupported-format")
+    assert "newkind[heic]" in skipped.reason

@@ -11,6 +11,7 @@ from newkind.cli.messages import print_line, result_console
 from newkind.cli.options import Data, config_options
 from newkind.config import BackboneConfig
 from newkind.progress import data_size
+from newkind.reading import ReadingConfig
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -33,10 +34,11 @@ app = typer.Typer(cls=_BuildByDefault, no_args_is_help=True, help="Build, list a
 
 
 @app.command()
-@config_options(backbone=BackboneConfig)
+@config_options(backbone=BackboneConfig, reading=ReadingConfig)
 def build(
     data: Data,
     backbone: BackboneConfig,
+    reading: ReadingConfig,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be computed, and stop.")] = False,
 ) -> None:
     """Compute the tokens of all images with the frozen part of the backbone and store them (features with --tuned-blocks 0).
@@ -47,7 +49,7 @@ def build(
     from newkind.backbone.sources import announce_cache, open_cache
     from newkind.data import open_data
 
-    collection = open_data(data)
+    collection = open_data(data, **reading.given())
     loaded = load_backbone(backbone)
     if dry_run:
         announce_cache(collection, backbone, loaded)

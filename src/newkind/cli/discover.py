@@ -12,6 +12,7 @@ import typer
 
 from newkind.cli.options import Data, MinConfidence, config_options
 from newkind.config import BackboneConfig, EffortName, TrainingConfig
+from newkind.reading import ReadingConfig
 
 if TYPE_CHECKING:
     from newkind.config import DiscoverConfig
@@ -58,12 +59,13 @@ Settings = Annotated[
 ]
 
 
-@config_options(training=TrainingConfig, backbone=BackboneConfig)
+@config_options(training=TrainingConfig, backbone=BackboneConfig, reading=ReadingConfig)
 def discover(
     data: Data,
     out: Annotated[Path, typer.Option("--out", help="Run folder to create.")],
     training: TrainingConfig,
     backbone: BackboneConfig,
+    reading: ReadingConfig,
     n_categories: Annotated[str | None, typer.Option(help=N_CATEGORIES)] = None,
     effort: Effort = None,
     at_most: Annotated[int | None, typer.Option(help="Upper bound of an estimated number of categories.")] = None,
@@ -91,10 +93,9 @@ def discover(
     from newkind.training.display import TrainingDisplay
 
     distributed.init_from_environment()
-    if not distributed.main_process():
-        _hide_messages()
+    _hide_messages_of_others()
     with distributed.clear_message(), _names_what_is_left(out):
-        collection = open_data(data)
+        collection = open_data(data, **reading.given())
         config = configure(
             collection,
             method=method,
@@ -135,11 +136,14 @@ def _names_what_is_left(out: Path) -> Iterator[None]:
         raise
 
 
-def _hide_messages() -> None:
+def _hide_messages_of_others() -> None:
     """Messages of other processes than the first would repeat its own."""
     import logging
 
-    logging.getLogger("newkind").setLevel(logging.ERROR)
+    from newkind.distributed import main_process
+
+    if not main_process():
+        logging.getLogger("newkind").setLevel(logging.ERROR)
 
 
 def _print_costs(collection: Collection, config: DiscoverConfig) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from newkind.config import BackboneConfig, TrainingConfig, parameter_docs
+from newkind.reading import ReadingConfig
 from newkind.setting import choices_of, value_type
 
 __all__ = ["Data", "MinConfidence", "RunFolder", "config_options", "option_names"]
@@ -18,7 +19,8 @@ __all__ = ["Data", "MinConfidence", "RunFolder", "config_options", "option_names
 Data = Annotated[
     str,
     typer.Argument(
-        help="A folder, a table (.csv, .tsv, .jsonl), an .npz file, or a published benchmark as NAME:FOLDER."
+        help="A folder, a table (.csv, .tsv, .jsonl, .xlsx, .parquet), boxes of a detector (.json), an .npz, .npy or .tar "
+        "file, or a published benchmark as NAME:FOLDER."
     ),
 ]
 RunFolder = Annotated[str, typer.Argument(help="A run folder written by discover.")]
@@ -30,7 +32,7 @@ MinConfidence = Annotated[
         show_default=False,
     ),
 ]
-PANELS = {TrainingConfig: "Training", BackboneConfig: "Backbone and views"}
+PANELS = {TrainingConfig: "Training", BackboneConfig: "Backbone and views", ReadingConfig: "Columns, boxes and groups"}
 
 
 def config_options(**configs: type | tuple[type, dict[str, Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -15,7 +15,10 @@ __all__ = ["predict"]
 def predict(
     run: RunFolder,
     images: Annotated[
-        list[Path], typer.Argument(help="Images, folders, .txt lists of images, or .npz files with features.")
+        list[Path],
+        typer.Argument(
+            help="Images, folders, .txt lists of images, .npz files with features, or one .json or .tar file."
+        ),
     ],
     out: Annotated[Path | None, typer.Option(help="CSV file to write. Default: standard output.")] = None,
     min_confidence: MinConfidence = 0.0,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from PIL import ImageOps
 
 from newkind.data.decoding import PILLOW_ERRORS, open_checked, to_rgb
-from newkind.data.items import FileImages, Images
+from newkind.data.items import EncodedImages, Images
 from newkind.errors import BrokenImage
 
 __all__ = ["ImageCheck", "check_image"]
@@ -28,7 +28,7 @@ class ImageCheck:
     width, height : int, default=0
         Size of the upright image in pixels.
     format : str, default=""
-        File format in Pillow's name, or "array" for images in memory.
+        File format in Pillow's name; "array" for images in memory, "box" for parts of images.
     digest : bytes, default=b""
         Digest of the content; equal for exact duplicates.
     error : str, default=""
@@ -50,8 +50,8 @@ def check_image(images: Images, index: int) -> ImageCheck:
     try:
         content = images.content(index)
         digest = hashlib.blake2b(content, digest_size=16).digest()
-        if not isinstance(images, FileImages):
-            return ImageCheck(*images.open(index).size, "array", digest)
+        if not isinstance(images, EncodedImages):
+            return ImageCheck(*images.open_content(index, content).size, images.kind, digest)
         with open_checked(content, name=images.names[index]) as image:
             format_name, (width, height) = image.format or "", image.size
             # A JPEG decoded at an eighth of its size is faster, and every byte of it is still read.

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from newkind.data.decoding import MIN_SIDE, broken_image, decode, to_rgb
 from newkind.data.names import Names
 from newkind.errors import DataError
 
-__all__ = ["ArrayImages", "DatasetImages", "Features", "FileImages", "Images"]
+__all__ = ["ArrayImages", "DatasetImages", "EncodedImages", "Features", "FileImages", "Images"]
 
 ROWS_PER_CHECK = 65536
 """Rows checked for NaN at a time, so that a memory-mapped array does not have to fit in memory."""
@@ -40,6 +40,8 @@ class Images(ABC):
     """
 
     names: Sequence[str]
+    kind: ClassVar[str] = "array"
+    """What is written for the format of images that are not files."""
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -107,9 +109,41 @@ class Images(ABC):
         """
         return self.open(index)
 
+    def open_content(self, index: int, content: bytes, *, shorter_side: int | None = None) -> Image.Image:  # noqa: ARG002
+        """Decode an image whose content was just read.
+
+        Parameters
+        ----------
+        index : int
+            Index into `names`.
+        content : bytes
+            What `content(index)` returned.
+        shorter_side : int, optional
+            As in `open_reduced`. Default: all pixels.
+
+        Returns
+        -------
+        PIL.Image.Image
+            Upright RGB image.
+        """
+        return self.open(index) if shorter_side is None else self.open_reduced(index, shorter_side=shorter_side)
+
+
+class EncodedImages(Images):
+    """Images whose content is that of an image file, in a file of their own or in an archive."""
+
+    def open(self, index: int) -> Image.Image:
+        return self.open_content(index, self.content(index))
+
+    def open_reduced(self, index: int, *, shorter_side: int) -> Image.Image:
+        return self.open_content(index, self.content(index), shorter_side=shorter_side)
+
+    def open_content(self, index: int, content: bytes, *, shorter_side: int | None = None) -> Image.Image:
+        return decode(content, name=self.names[index], shorter_side=shorter_side)
+
 
 @dataclass(frozen=True)
-class FileImages(Images):
+class FileImages(EncodedImages):
     """Image files.
 
     Parameters
@@ -149,12 +183,6 @@ class FileImages(Images):
         except OSError as error:
             reason = f"cannot be read ({error.strerror})"
             raise broken_image(self.names[index], reason, code="unreadable") from None
-
-    def open(self, index: int) -> Image.Image:
-        return decode(self.content(index), name=self.names[index])
-
-    def open_reduced(self, index: int, *, shorter_side: int) -> Image.Image:
-        return decode(self.content(index), name=self.names[index], shorter_side=shorter_side)
 
 
 def _open_without_waiting(path: str, flags: int) -> int:

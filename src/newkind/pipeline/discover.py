@@ -31,6 +31,7 @@ from newkind.pipeline.results import Outcome, scored_predictions, write_results
 from newkind.pipeline.setup import Setup, check_request, fit_batch, load_setup, new_network, open_images
 from newkind.runs.carry_over import carry_over
 from newkind.runs.fingerprint import deciding_settings, digest_of
+from newkind.runs.metadata import column_names
 from newkind.runs.run import Run
 from newkind.training.checkpoint import load_checkpoint
 from newkind.training.data import ImageFeatures, TrainingData
@@ -129,7 +130,7 @@ def _open_stage(collection: Collection, config: DiscoverConfig, *, after: _Stage
 
 def _fingerprint(collection: Collection, config: DiscoverConfig, stage: _Stage) -> str:
     """Fingerprint of everything that decides the result."""
-    backbone = stage.setup.backbone
+    backbone, groups = stage.setup.backbone, stage.data.groups
     return digest_of(
         deciding_settings(config),
         list(collection.catalog.class_names),
@@ -137,6 +138,7 @@ def _fingerprint(collection: Collection, config: DiscoverConfig, stage: _Stage) 
         stage.data.source.content_hash(),
         backbone.sha256 if backbone else None,
         distributed.world_size(),
+        *(() if groups is None else (groups,)),  # runs without groups have the fingerprint of earlier versions
     )
 
 
@@ -213,6 +215,8 @@ def _write_start(run: Run, collection: Collection, config: DiscoverConfig, setup
         run.write_config(
             {
                 "data": collection.location or collection.origin,
+                "reading": dict(collection.reading),
+                "group_column": _group_column(collection),
                 "root": str(items.root.resolve()) if isinstance(items, FileImages) else None,
                 "fingerprint": fingerprint,
                 "config": to_json(config),
@@ -228,6 +232,13 @@ def _write_start(run: Run, collection: Collection, config: DiscoverConfig, setup
         }
     )
     run.write_environment(device=str(setup.device), processes=distributed.world_size(), **weights)
+
+
+def _group_column(collection: Collection) -> str | None:
+    """Name of the column of metadata.csv with the groups; None without groups."""
+    names = list(collection.metadata)
+    column = collection.group_column
+    return column_names(names)[names.index(column)] if column in names else None
 
 
 def _new_trainer(run: Run, following: Run, stage: _Stage, fingerprint: str) -> Trainer:

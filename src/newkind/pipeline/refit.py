@@ -24,11 +24,13 @@ from newkind.runs.assignments import Category, assignments_csv, assignments_of, 
 from newkind.runs.current_answer import refit_run
 from newkind.runs.decision import Decision, Event
 from newkind.runs.decisions import Decisions
+from newkind.runs.metadata import read_groups
 from newkind.runs.model_io import load_heads, read_card
 from newkind.runs.replay import apply
 from newkind.runs.run import Run
 from newkind.runs.write_answer import write_answer
 from newkind.training.checkpoint import save_tensors
+from newkind.training.group_evidence import GroupEvidence
 from newkind.training.inference import Layout, Predictions
 from newkind.training.network import Network
 
@@ -217,21 +219,26 @@ def _own_answer(run: Run, problem: Problem, method: Modern) -> Answer:
         Category(state.id, status, prototypes[0], 0, 0.0, id=state.id, prototypes=prototypes)
         for state, status, prototypes in zip(problem.states, problem.statuses, problem.prototypes, strict=True)
     ]
-    found = _predictions(problem, method)
+    found = _predictions(problem, method, read_groups(run, problem.files))
     least = run.config()["config"].get("min_confidence", 0.0)
     lines = assignments_of(problem.files, problem.labels.numpy(), categories, found, min_confidence=least)
     return answer_of(lines, categories)
 
 
 @torch.no_grad()
-def _predictions(problem: Problem, method: Modern) -> Predictions:
-    """Predictions of all images, without the categories that they were rejected from."""
+def _predictions(problem: Problem, method: Modern, groups: NDArray[np.int64] | None) -> Predictions:
+    """Predictions of all images, without the categories that they were rejected from, by the evidence of groups (m,)."""
     network = Network(None, method, with_teacher=False).eval()
     layout = Layout(problem.category_of, torch.tensor([status == "new" for status in problem.statuses]))
     parts = torch.split(problem.features, CHUNK)
     p = torch.cat([layout.probabilities(network.category_probabilities(x)) for x in parts])  # (m, n_categories)
     p[problem.forbidden[:, 0], problem.forbidden[:, 1]] = 0
     p /= p.sum(dim=1, keepdim=True).clamp_min(1e-30)
+    if groups is not None:
+        groups[problem.forbidden[:, 0].numpy()] = -1  # what a person rejected, a group does not bring back
+        evidence, everything = GroupEvidence(groups, problem.labels), slice(0, len(p))
+        evidence.add(p, everything)
+        p = evidence.share(p, everything)
     outlier = [found for x in parts if (found := method.is_outlier(x)) is not None]
     top = p.topk(min(2, p.shape[1]), dim=1)
     own = p.gather(1, problem.labels.clamp_min(0)[:, None])[:, 0] * (problem.labels >= 0)

@@ -16,6 +16,7 @@ from newkind.runs.answer import APPROVED
 from newkind.runs.assignments import Assignment, Category
 from newkind.runs.current_answer import current_answer
 from newkind.runs.decision_log import DecisionLog
+from newkind.runs.metadata import RunMetadata, read_metadata
 from newkind.runs.replay import effective
 from newkind.runs.run import Run
 
@@ -89,6 +90,8 @@ class RunContents:
         Number of decisions that are part of the answer.
     n_left_out : int, default=0
         Number of images that are not among the n because they are junk or have no category.
+    metadata : RunMetadata, default=RunMetadata()
+        Further columns of the data, by file.
     """
 
     run: Run
@@ -110,6 +113,7 @@ class RunContents:
     seconds: dict[str, float] = field(default_factory=dict)
     n_decisions: int = 0
     n_left_out: int = 0
+    metadata: RunMetadata = field(default_factory=RunMetadata)
 
     def __len__(self) -> int:
         """Return the number of images."""
@@ -172,10 +176,8 @@ def contents_of(
         All categories; every category that `assignments` names is among them.
     features : ndarray of float, shape (n, d), default=None
         Features in the order of `assignments`, kept in half precision. Ignored if the number of rows is not n.
-    scores : dict, default=None
-        `Evaluation.to_dict()`, as written to scores.json. Default: no true classes are known.
-    seconds : mapping of str to float, default=None
-        Duration of each stage of the run.
+    scores, seconds : mapping, default=None
+        `Evaluation.to_dict()`, as written to scores.json, if true classes are known; duration of each stage of the run.
 
     Returns
     -------
@@ -208,6 +210,7 @@ def contents_of(
         calibration=_calibration(run),
         seconds=dict(seconds or {}),
         n_left_out=n_all - len(assignments),
+        metadata=read_metadata(run),
     )
 
 

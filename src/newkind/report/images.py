@@ -161,7 +161,8 @@ def _open(config: dict[str, Any], data: Path | None) -> Collection:
     benchmark = _benchmark_and_folder(config)
     if benchmark is not None:
         return load_benchmark(benchmark[0].name, data or Path(benchmark[1]))
-    return open_data(data or str(config.get("data") or ""))
+    reading = config.get("reading")
+    return open_data(data or str(config.get("data") or ""), **(reading if isinstance(reading, dict) else {}))
 
 
 def _from_collection(contents: ImageNames, collection: Collection) -> RunImages:

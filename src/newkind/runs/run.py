@@ -63,6 +63,7 @@ class Run:
         self.categories_file = folder / "categories.json"
         self.model_assignments_file = folder / "model-assignments.csv"
         self.model_categories_file = folder / "model-categories.json"
+        self.metadata_file = folder / "metadata.csv"
         self.scores_file = folder / "scores.json"
         self.features_file = folder / "features.npy"
         self.estimate_file = folder / "estimate-k.json"

@@ -202,7 +202,12 @@ class Trainer:
 
     def _predict(self, network: Network, features: Tensor) -> ReadOut:
         predictions = predict_features(
-            network, features, labels=self.data.labels, n_known=self.data.n_known, device=self.device
+            network,
+            features,
+            labels=self.data.labels,
+            n_known=self.data.n_known,
+            device=self.device,
+            groups=self.data.groups,
         )
         return ReadOut(predictions, features)
 
