@@ -80,7 +80,7 @@ def choose_stable(log_n: float, deviation: float, agreement: Callable[[int], flo
     log_weights = np.log(numbers) - away**2 / 2 + WEIGHT * agreements
     weights = np.exp(log_weights - log_weights.max())
     below = weights.cumsum() / weights.sum()
-    low, high = (int(numbers[min(np.searchsorted(below, p), len(numbers) - 1)]) for p in (0.05, 0.95))
+    low, high = (int(numbers[min(int(np.searchsorted(below, p)), len(numbers) - 1)]) for p in (0.05, 0.95))
     return NewClasses(low, int(numbers[weights.argmax()]), high)
 
 
