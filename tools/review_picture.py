@@ -33,8 +33,7 @@ def main() -> None:
     command = [sys.executable, "-m", "newkind", "review", str(wanted.run), "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
-        assert server.stdout is not None
-        address = server.stdout.readline().strip()
+        address = (server.stdout or sys.stdin).readline().strip()
         with sync_playwright() as playwright:
             started = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"])
             page = started.new_page(

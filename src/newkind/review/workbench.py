@@ -81,7 +81,7 @@ class Workbench:
         self.images = find_run_images(_Names(answer.files, run.config()), data=self.options.data)
         self.originals = Originals(self.images, allow_outside=self.options.allow_outside)
         self.thumbnails = Thumbnails(self.originals, cache_dir("thumbnails"))
-        self.columns = read_columns(str(run.config().get("data") or ""), answer.files)
+        self.columns = read_columns(run, answer.files)
         self.growths = Growths()
         self.refit_plan: tuple[str, Refit] | None = None
         self._snapshot = Snapshot(answer, self.space)
