@@ -17,10 +17,10 @@ from newkind.pipeline.setup import Setup
 from newkind.runs.assignments import (
     Assignment,
     Category,
-    assignments_csv,
     assignments_of,
     category_rows,
     name_categories,
+    write_assignments,
 )
 from newkind.runs.estimate_file import load_estimate
 from newkind.runs.model_io import save_model
@@ -142,5 +142,5 @@ def write_results(
         if evaluation is not None:
             run.write_json(run.scores_file, evaluation.to_dict())
         run.write_features(features)
-        run.write_text(run.assignments_file, assignments_csv(assignments))
+        write_assignments(run, assignments)
     return Outcome(run, categories, assignments, features, evaluation, {})

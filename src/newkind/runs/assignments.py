@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from newkind.clustering.estimate import Estimate
 from newkind.errors import RunError
+from newkind.runs.assignments_record import check_recorded, write_recorded
+from newkind.runs.formulas import warn_of_formulas
 from newkind.runs.run import Run
 from newkind.training.inference import Predictions
 
@@ -26,6 +28,7 @@ __all__ = [
     "name_categories",
     "read_assignments",
     "read_categories",
+    "write_assignments",
 ]
 
 COLUMNS = ("file", "category", "status", "confidence", "second", "second_confidence", "novelty", "outlier")
@@ -223,12 +226,13 @@ def read_assignments(run: Run) -> list[Assignment]:
     Raises
     ------
     RunError
-        With the code `not-finished` or `unreadable`.
+        With the code `not-finished`, `unreadable` or `incomplete`.
     """
     path = run.assignments_file
     try:
-        with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
-            return [
+        content = path.read_bytes()
+        with io.TextIOWrapper(io.BytesIO(content), newline="", encoding="utf-8", errors="surrogateescape") as file:
+            found = [
                 Assignment(
                     row["file"],
                     row["category"],
@@ -250,6 +254,14 @@ def read_assignments(run: Run) -> list[Assignment]:
         ) from None
     except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
         raise RunError(f"{path} cannot be read ({error}).", code="unreadable", file=path) from None
+    check_recorded(run, content, n_rows=len(found))
+    return found
+
+
+def write_assignments(run: Run, lines: Sequence[Assignment]) -> None:
+    """Write assignments.csv with its record in config.json."""
+    warn_of_formulas(name for line in lines for name in (line.file, line.category))
+    write_recorded(run, assignments_csv(lines), n_rows=len(lines))
 
 
 def read_categories(run: Run) -> list[Category]:
