@@ -175,7 +175,7 @@ class _Entries:
 
 
 def _kind(path: Path) -> str:
-    """"file", "link", "other", or "" if there is nothing."""
+    """Return file, link or other, or an empty string if there is nothing."""
     try:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
