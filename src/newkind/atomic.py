@@ -20,6 +20,7 @@ from newkind.errors import NewkindError, RunError
 __all__ = [
     "PARTIAL",
     "append_text",
+    "check_folder",
     "check_writable",
     "make_folder",
     "partial_of",
@@ -177,6 +178,15 @@ def check_writable(path: Path, *, error: type[NewkindError] = RunError, fix: str
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         _create(partial).close()
         partial.unlink()
+
+
+def check_folder(folder: Path) -> None:
+    """Raise RunError (`cannot-write`) if nothing can be written in a folder that exists or may be created later."""
+    place = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
+    probe = partial_of(place / f"newkind-{os.getpid()}")
+    with write_errors(folder, fix="Use another `out`."):
+        _create(probe).close()
+        probe.unlink()
 
 
 def write_bytes(path: Path, content: bytes | memoryview, *, error: type[NewkindError] = RunError) -> None:

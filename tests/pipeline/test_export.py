@@ -28,7 +28,9 @@ def root(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("mode", MODES)
 def test_every_file_arrives_once_and_the_command_can_be_repeated(root: Path, tmp_path: Path, mode: str) -> None:
     plan = plan_sorting(
-        lines(("a/1.jpg", "k"), ("b/1.jpg", "k"), ("c/1.JPG", "k"), ("b/2.jpg", "new-01")), RunFiles(root), tmp_path / "out"
+        lines(("a/1.jpg", "k"), ("b/1.jpg", "k"), ("c/1.JPG", "k"), ("b/2.jpg", "new-01")),
+        RunFiles(root),
+        tmp_path / "out",
     )
     assert carry_out(plan, mode, advance=quiet) == 4
     found = {
@@ -119,7 +121,9 @@ def test_an_image_without_a_usual_suffix_is_known_by_its_content(tmp_path: Path,
     assert carry_out(plan, "move", advance=quiet) == 1
 
 
-@pytest.mark.parametrize("category", ["x" * 300, "ä" * 200, "CON", "nul.txt", "com1", "a" * 199 + ". .", "\ud800", "LPT²"])
+@pytest.mark.parametrize(
+    "category", ["x" * 300, "ä" * 200, "CON", "nul.txt", "com1", "a" * 199 + ". .", "\ud800", "LPT²"]
+)
 def test_folders_have_names_that_every_system_allows(root: Path, tmp_path: Path, category: str) -> None:
     plan = plan_sorting(lines(("a/1.jpg", category), ("b/1.jpg", f"{category}y")), RunFiles(root), tmp_path / "out")
     assert carry_out(plan, "copy", advance=quiet) == 2

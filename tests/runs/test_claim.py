@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -77,9 +78,7 @@ def test_nothing_is_deleted_for_settings_or_data_that_are_not_valid(
     discover(collection, out, config)
     before = contents(out)
     with raises(ConfigError, "unknown-device"):
-        discover(
-            collection, out, replace(config, backbone=replace(config.backbone, device="quantum")), overwrite=True
-        )
+        discover(collection, out, replace(config, backbone=replace(config.backbone, device="quantum")), overwrite=True)
     assert contents(out) == before
 
 
@@ -126,10 +125,8 @@ def test_a_replacement_that_was_killed_is_finished(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", killed)
-        try:
+        with suppress(KeyboardInterrupt):
             discover(collection, out, other(config), overwrite=True)
-        except KeyboardInterrupt:
-            pass
     Run.open(out)
     assert contents(out) == contents(fresh)
     assert not (out / ".new").exists()

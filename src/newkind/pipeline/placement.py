@@ -84,6 +84,7 @@ class _Linking:
     """Links to the files, by their absolute paths."""
 
     def __init__(self, plan: Sequence[Placement]) -> None:
+        self.plan = plan
         self.entries = _Entries()
 
     def is_done(self, item: Placement) -> bool:

@@ -102,7 +102,9 @@ def claim_run(
                 run.finish_interrupted()
                 run.remove_leftovers()
                 if not run.beside().config_file.exists():
-                    shutil.rmtree(run.beside().folder, ignore_errors=True)  # a process was killed before or after its use
+                    shutil.rmtree(
+                        run.beside().folder, ignore_errors=True
+                    )  # a process was killed before or after its use
                 if not overwrite and not any(_may_have(found, config) for found in (run.beside(), run)):
                     raise _other_run(folder)
             yield Claim(run, overwrite)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
+from newkind.atomic import check_folder
 from newkind.config import TrainingConfig
 from newkind.effort import Amount
 from newkind.errors import ConfigError
@@ -147,6 +148,8 @@ def plan_study(
                 code="not-applicable",
                 setting=name,
             )
+    if estimate:
+        check_folder(out)
     datas = _distinct(datas)
     methods, lines = protocol.methods or study.methods, []
     for data in datas:
