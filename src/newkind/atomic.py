@@ -24,6 +24,7 @@ __all__ = [
     "check_writable",
     "make_folder",
     "partial_of",
+    "remove_leftover",
     "replacing",
     "sync_folder",
     "to_bytes",
@@ -117,6 +118,14 @@ def replacing(path: Path, *, error: type[NewkindError] = RunError, overwrite: bo
             with suppress(OSError):
                 if _is(partial, ours):
                     partial.unlink()
+
+
+def remove_leftover(path: Path) -> None:
+    """Remove the second name of a complete file, which a process has that was killed while it gave the file its name."""
+    partial = partial_of(path)
+    with suppress(OSError):
+        if os.path.samestat(os.lstat(partial), os.lstat(path)):
+            partial.unlink()
 
 
 def _create(partial: Path) -> BinaryIO:

@@ -28,7 +28,7 @@ def predict(
     import logging
     import sys
 
-    from newkind.atomic import check_writable, replacing, to_bytes
+    from newkind.atomic import check_writable, remove_leftover, replacing, to_bytes
     from newkind.backbone.decoded_views import log_skipped
     from newkind.cli.messages import print_line
     from newkind.data.wording import count
@@ -43,6 +43,7 @@ def predict(
 
     opened = Run.open(Path(run))
     if out is not None and out.exists():
+        remove_leftover(out)
         raise RunError(f"{out} exists already. It was not changed.", fix="Use another `out`.", code="exists", file=out)
     if out is not None:
         check_writable(out)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from newkind.atomic import make_folder, replacing, sync_folder, write_errors
+from newkind.atomic import make_folder, remove_leftover, replacing, sync_folder, write_errors
 from newkind.errors import RunError
 from newkind.runs.run_files import check_image_file
 
@@ -68,6 +68,7 @@ def place_files(plan: Sequence[Placement], mode: str, *, advance: Callable[[int]
     todo = []
     for item in plan:
         if placer.is_done(item):
+            remove_leftover(item.target)
             advance(1)
         else:
             placer.check(item)
@@ -136,6 +137,7 @@ class _Moving(_Linking):
         if self._has_arrived(item):  # killed before the original was removed
             if _kind(item.target) == "file":
                 _sync_file(item.target)
+                remove_leftover(item.target)
         elif _kind(item.source) == "link":
             _link(self._destination(item), item.target)
         elif not _hard_link(item):
@@ -254,7 +256,7 @@ def _copy(item: Placement) -> None:
                 file=item.source,
             )
         if os.utime in os.supports_fd:  # not on Windows
-            shutil.copystat(item.source, target.fileno())  # type: ignore[call-overload]
+            shutil.copystat(item.source, target.fileno())  # type: ignore[arg-type]
 
 
 def _sync_file(path: Path) -> None:
