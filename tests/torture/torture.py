@@ -177,11 +177,11 @@ def import_everything() -> None:
     import newkind.report.write  # noqa: F401
 
 
-def tasks(torture: Torture, rng: random.Random, n_kills: int, *, every_call: bool) -> Iterator[None]:
-    """Kill and fail in turn; ends when there were enough kills and, if asked for, every call has failed."""
-    failing = [(kind, number) for kind in ERRORS for number in range(1, torture.figures.n_calls + 1)]
+def tasks(torture: Torture, rng: random.Random, n_kills: int, step: int) -> Iterator[None]:
+    """Kill and fail in turn, until there were enough kills and every call, or every so many, has failed."""
+    failing = [(kind, number) for kind in ERRORS for number in range(1, torture.figures.n_calls + 1, step)]
     rng.shuffle(failing)
-    while torture.figures.kills < n_kills or (every_call and failing):
+    while torture.figures.kills < n_kills or failing:
         if torture.figures.kills < n_kills:
             torture.kill(rng)
             yield
@@ -223,6 +223,7 @@ def markdown(all_figures: dict[str, Figures], seed: int, minutes: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=500, help="number of kills over all commands")
+    parser.add_argument("--every", type=int, default=1, help="let only every so many calls fail")
     parser.add_argument("--seconds", type=float, help="stop after so many seconds, with a share of the trials")
     parser.add_argument("--seed", type=int, default=0, help="seed of the random moments")
     parser.add_argument("--only", help="commands whose name contains this text")
@@ -242,7 +243,7 @@ def main() -> None:
             torture = Torture(scenario, home, other)
             all_figures[scenario.name] = torture.figures
             n_kills = -(-arguments.kills // len(chosen))
-            for _ in tasks(torture, rng, n_kills, every_call=arguments.seconds is None):
+            for _ in tasks(torture, rng, n_kills, arguments.every):
                 if time.monotonic() > share:
                     break
             print(f"{scenario.name}: {torture.figures}", flush=True)
