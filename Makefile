@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: test lint types pytest docs browser demo bench bench-quick clean
+.PHONY: test lint types pytest docs browser demo bench bench-quick torture clean
 
 test: lint types pytest docs
 
@@ -41,6 +41,10 @@ bench: $(READY)
 
 bench-quick: $(READY)
 	$(BIN)/python benchmarks/run_all.py --quick
+
+# 500 kills, and an error at every call that changes a file; the tests run a share of it.
+torture: $(READY)
+	$(BIN)/python tests/torture/torture.py --write benchmarks/results/torture.md
 
 clean:
 	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis

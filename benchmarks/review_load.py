@@ -51,7 +51,8 @@ def write_run(folder: Path, n: int) -> Run:
         Assignment(f"{i:06d}.jpg", names[i % CATEGORIES], "new", 0.9, names[(i + 1) % CATEGORIES], 0.05)
         for i in range(n)
     ]
-    run = Run.start(folder / "run", fingerprint="load", overwrite=True)
+    (folder / "run").mkdir(parents=True, exist_ok=True)
+    run = Run(folder / "run")
     run.write_config({"data": str(data), "root": str(data), "fingerprint": "load"})
     run.write_json(
         run.categories_file, category_rows([Category(name, "new", k, 1, 0.9) for k, name in enumerate(names)])

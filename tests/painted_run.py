@@ -58,7 +58,8 @@ def write_run(folder: Path, data: Path, *, n_each: int = 12, seed: int = 0, wron
     if labelled.any():  # a label that the model does not believe
         i = int(np.flatnonzero(labelled)[0])
         lines[i] = Assignment(lines[i].file, lines[i].category, "labelled", 0.03, "new-01", 0.94)
-    run = Run.start(folder, fingerprint=f"{seed}", overwrite=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    run = Run(folder)
     run.write_config(
         {
             "data": str(data / "metadata.csv"),

@@ -305,7 +305,7 @@ TESTS = sorted(Path(__file__).parent.rglob("*.py"))
 def test_tests_mirror_the_packages() -> None:
     for path in TESTS:
         folder = path.parent.relative_to(Path(__file__).parent)
-        assert (SOURCE / folder).is_dir(), f"{path}: there is no package {folder}"
+        assert (SOURCE / folder).is_dir() or folder.name == "torture", f"{path}: there is no package {folder}"
 
 
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.name)

@@ -20,7 +20,8 @@ def write_many(
     """A run of many categories without images and true classes; with features of `dim` values, if that is not 0."""
     suffix = ".Rose_breasted_Long_tailed_Grosbeak_of_the_North" if long_names else ""
     names = [f"{k:03d}{suffix}" for k in range(n_known)] + [f"new-{k + 1:02d}" for k in range(n_new)]
-    run = Run.start(folder, fingerprint="many", overwrite=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    run = Run(folder)
     run.write_config({"data": "/home/somebody/birds", "root": "/home/somebody/birds", "fingerprint": "many"})
     run.write_json(
         run.categories_file,

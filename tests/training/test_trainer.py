@@ -79,7 +79,7 @@ def test_a_resumed_training_is_the_same_to_the_bit(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     whole = fresh_network()
     run(tmp_path / "a", whole, 6)
-    run(tmp_path / "b", fresh_network(), 6, stop_after=2)
+    run(tmp_path / "b", fresh_network(), 6, stop_after=3)  # before its checkpoint
     resumed = fresh_network(seed=9)  # what it starts from does not matter: the checkpoint has everything
     reports = run(tmp_path / "b", resumed, 6)
     assert [report.epoch for report in reports] == [3, 4, 5, 6]

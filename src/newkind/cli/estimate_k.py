@@ -38,6 +38,7 @@ def estimate_k(
     """Estimate the number of categories, known and new together, with a 90 % interval."""
     import time
 
+    from newkind.atomic import check_folder, make_folder, write_errors
     from newkind.cli.messages import name_options, next_command, print_line
     from newkind.data import find_obstacles, open_data
     from newkind.errors import RunError
@@ -53,6 +54,8 @@ def estimate_k(
             code="exists",
             folder=out,
         )
+    if out is not None:
+        check_folder(out)
     collection = open_data(data, **reading.given())
     if obstacles := find_obstacles(collection.catalog.labels, collection.catalog.class_names):
         raise obstacles[0]
@@ -64,7 +67,8 @@ def estimate_k(
     if collection.truth is not None:
         print_line(f"The truth has {len(collection.truth.class_names)} classes.")
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
+        with write_errors(out):
+            make_folder(out)
         save_estimate(Run(out), found)
         print_line(f"Score against K: {out / 'estimate-k.svg'}")
     words = ("newkind", "discover", data, "--out", unused_folder("run"), "--n-categories", str(found.n_categories))

@@ -31,7 +31,7 @@ def predict(
     import logging
     import sys
 
-    from newkind.atomic import to_bytes, write_text
+    from newkind.atomic import check_writable, remove_leftover, replacing, to_bytes
     from newkind.backbone.decoded_views import log_skipped
     from newkind.cli.messages import print_line
     from newkind.data.wording import count
@@ -40,12 +40,18 @@ def predict(
     from newkind.pipeline.predict import read_inputs
     from newkind.progress import progress_bar
     from newkind.runs.assignments import assignments_csv
+    from newkind.runs.formulas import warn_of_formulas
     from newkind.runs.model_io import load_model
     from newkind.runs.run import Run
 
     opened = Run.open(Path(run))
     if out is not None and out.exists():
+        remove_leftover(out)
         raise RunError(f"{out} exists already. It was not changed.", fix="Use another `out`.", code="exists", file=out)
+    if out is not None:
+        check_writable(out)
+    elif sys.stdout is None:
+        raise RunError("Standard output is closed.", fix="Name a file with `out`.", code="closed-output")
     items = read_inputs(images)
     model = load_model(opened, device=device, weights=weights)
     with progress_bar("Predicting", len(items)) as advance:
@@ -57,11 +63,13 @@ def predict(
     n_read = sum(line.status != "unreadable" for line in found.assignments)
     if n_read == 0:
         raise DataError("None of the images can be read.", code="nothing-readable")
-    text = assignments_csv(found.assignments)
+    content = to_bytes(assignments_csv(found.assignments))
     if out is None:
-        sys.stdout.buffer.write(to_bytes(text))
+        sys.stdout.buffer.write(content)
         return
-    write_text(out, text)
+    warn_of_formulas(name for line in found.assignments for name in (line.file, line.category))
+    with replacing(out, overwrite=False) as file:
+        file.write(content)
     n_unsure = sum(line.status == "unsure" for line in found.assignments)
     unsure = f", {n_unsure:,} of them unsure" if n_unsure else ""
     logger.info(f"{count(n_read, 'image')} assigned{unsure}.")

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from newkind.atomic import check_folder
 from newkind.backbone.sources import announce_cache, open_cache
 from newkind.config import DiscoverConfig
 from newkind.data import Collection
@@ -180,6 +181,8 @@ def plan_tuning(collection: Collection, out: Path, config: TuneConfig, *, dry_ru
     -------
     TunePlan
     """
+    if not dry_run:
+        check_folder(out)
     collection = replace(collection, truth=None)
     seed = config.training.seed
     problem = hold_out(collection, fold=0, seed=seed)

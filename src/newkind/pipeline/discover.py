@@ -30,6 +30,7 @@ from newkind.pipeline.configure import first_config
 from newkind.pipeline.results import Outcome, scored_predictions, write_results
 from newkind.pipeline.setup import Setup, check_request, fit_batch, load_setup, new_network, open_images
 from newkind.runs.carry_over import carry_over
+from newkind.runs.claim import Claim, claim_run
 from newkind.runs.fingerprint import deciding_settings, digest_of
 from newkind.runs.metadata import column_names
 from newkind.runs.run import Run
@@ -97,15 +98,17 @@ def discover(
     announce_data(collection)
     config = fit_batch(config, len(collection.catalog))
     first = None if on_first_answer is None else first_config(collection, config)
-    stage = _open_stage(collection, first or config)
-    config = stage.config if first is None else fit_batch(config, len(stage.data.images))
-    fingerprint = _fingerprint(collection, config, stage)
-    with _opened(out, fingerprint, overwrite=overwrite, resume=resume) as run:
+    with _claimed(out, config, overwrite=overwrite, resume=resume) as claim:
+        stage = _open_stage(collection, first or config)
+        config = stage.config if first is None else fit_batch(config, len(stage.data.images))
+        fingerprint = _fingerprint(collection, config, stage)
+        run = Run(out) if claim is None else claim.start(fingerprint)
         _write_start(run, collection, config, stage.setup, fingerprint)
         if first is not None and on_first_answer is not None:
             if not _has_answer(run):
                 outcome = _answer(run, collection, stage, fingerprint, answer="first")
                 outcome = replace(outcome, seconds={"first answer": time.perf_counter() - started})
+                run = outcome.run
                 if distributed.main_process():
                     on_first_answer(outcome)
             stage = _open_stage(collection, config, after=stage)
@@ -169,7 +172,7 @@ def _answer(
     outcome = write_results(following, collection, stage.config, stage.setup, trainer, found)
     if distributed.main_process():
         with carry_over(run, following):
-            run.adopt()
+            run = run.adopt()
     fitting = "training" if stage.config.training.epochs else "fitting"
     seconds = {fitting: training_done - started, "assigning": time.perf_counter() - training_done}
     return replace(outcome, run=run, seconds=seconds)
@@ -192,16 +195,15 @@ def _begin_answer(run: Run, config: DiscoverConfig, answer: Answer) -> Run:
 
 
 @contextmanager
-def _opened(out: Path, fingerprint: str, *, overwrite: bool, resume: bool) -> Iterator[Run]:
-    """The run folder, created and locked by the main process."""
+def _claimed(out: Path, config: DiscoverConfig, *, overwrite: bool, resume: bool) -> Iterator[Claim | None]:
+    """The run folder, checked and locked by the main process; None in the others."""
     if not distributed.main_process():
         distributed.barrier()
-        yield Run(out)
+        yield None
         return
-    run = Run.start(out, fingerprint=fingerprint, overwrite=overwrite, must_exist=resume)
-    with run.locked():
+    with claim_run(out, config, overwrite=overwrite, must_exist=resume) as claim:
         distributed.barrier()
-        yield run
+        yield claim
 
 
 def _write_start(run: Run, collection: Collection, config: DiscoverConfig, setup: Setup, fingerprint: str) -> None:

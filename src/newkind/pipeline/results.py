@@ -17,10 +17,10 @@ from newkind.pipeline.setup import Setup
 from newkind.runs.assignments import (
     Assignment,
     Category,
-    assignments_csv,
     assignments_of,
     category_rows,
     name_categories,
+    write_assignments,
 )
 from newkind.runs.estimate_file import load_estimate
 from newkind.runs.metadata import metadata_csv, metadata_from
@@ -146,5 +146,5 @@ def write_results(
         metadata = metadata_from(collection.catalog.items.names, collection.metadata)
         if metadata.columns:
             run.write_text(run.metadata_file, metadata_csv(names, metadata))
-        run.write_text(run.assignments_file, assignments_csv(assignments, metadata))
+        write_assignments(run, assignments, metadata)
     return Outcome(run, categories, assignments, features, evaluation, {})

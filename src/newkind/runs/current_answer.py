@@ -14,6 +14,7 @@ from newkind.data.wording import shell_quoted
 from newkind.errors import RunError
 from newkind.runs.answer import Answer, answer_of
 from newkind.runs.assignment import Category, category_from_json, parse_assignments
+from newkind.runs.assignments_record import check_recorded
 from newkind.runs.decision_log import DecisionLog
 from newkind.runs.replay import replay
 from newkind.runs.run import ANSWER_LOCK, REFITS, Run
@@ -91,6 +92,8 @@ def _read(run: Run, assignments_file: Path, categories_file: Path) -> Answer:
             code="not-finished",
             folder=run.folder,
         ) from None
+    if assignments_file == run.assignments_file:  # the model's own answer is kept apart without a record
+        check_recorded(run, assignments_file.read_bytes(), n_rows=len(lines))
     categories = _read_categories(run, categories_file)
     try:
         return answer_of(lines, categories)

@@ -33,13 +33,10 @@ NEXT = ".next"
 COMPLETE = "complete"
 REFITS = "refits"
 """Folder of accepted refits."""
+NEW = ".new"
+"""Folder of a run that is prepared to replace the one in whose folder it is."""
 REPORT_MARK = '<meta name="generator" content="Newkind '
 """A file with this at its beginning is a report."""
-
-
-def _is_leftover(path: Path) -> bool:
-    """Whether a killed process may have left this file or folder."""
-    return path.name in (LOCK, ANSWER_LOCK, NEXT) or path.name.endswith(atomic.PARTIAL)
 
 
 class Run:
@@ -49,10 +46,13 @@ class Run:
     ----------
     folder : Path
         The folder. It does not have to exist; `Run.open` checks that it is a run.
+    replaces : Run, optional
+        The run that this one replaces as soon as it has an answer.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, replaces: Run | None = None) -> None:
         self.folder = folder
+        self.replaces = replaces
         self.config_file = folder / "config.json"
         self.environment_file = folder / "environment.json"
         self.metrics_file = folder / "metrics.jsonl"
@@ -69,7 +69,7 @@ class Run:
         self.estimate_file = folder / "estimate-k.json"
         self.estimate_plot = folder / "estimate-k.svg"
         self.report_file = folder / "report.html"
-        self._names = {path.name for name, path in vars(self).items() if name != "folder"}
+        self._names = {path.name for name, path in vars(self).items() if name not in ("folder", "replaces")}
 
     @classmethod
     def open(cls, folder: Path) -> Run:
@@ -90,93 +90,42 @@ class Run:
             If it is not a run, or of a format that this version cannot read.
         """
         run = cls(folder)
-        run._finish_adopting()
+        if any((place / COMPLETE).exists() for place in (folder / NEXT, run.beside().folder)):
+            try:
+                with run.locked():
+                    run.finish_interrupted()
+            except RunError as error:
+                if error.code != "locked":  # the process that holds the lock is about to finish it
+                    raise
         run.config()
-        return run
-
-    @classmethod
-    def start(cls, folder: Path, *, fingerprint: str, overwrite: bool, must_exist: bool = False) -> Run:
-        """Create a run folder, or open the unfinished run with the same settings and data in it.
-
-        Parameters
-        ----------
-        folder : Path
-            The folder. Files that are not a run's own are never touched.
-        fingerprint : str
-            Fingerprint of settings and data.
-        overwrite : bool
-            Whether to remove the artefacts of a run that is there.
-        must_exist : bool, default=False
-            Whether it is an error if there is no run to resume.
-
-        Returns
-        -------
-        Run
-
-        Raises
-        ------
-        RunError
-            With the code `other-run`, `not-a-run`, `nothing-to-resume` or `cannot-write`.
-        """
-        run = cls(folder)
-        if run.config_file.exists():
-            found = run.config()  # raises if this is the config.json of something else
-            run._finish_adopting()
-            if overwrite:
-                run._remove_artefacts()
-            elif found.get("fingerprint") != fingerprint:
-                raise RunError(
-                    f"{folder} contains a run with other settings or other data.",
-                    fix="Use another `out`, repeat the command that made it, or use `overwrite`.",
-                    code="other-run",
-                    folder=folder,
-                )
-        elif folder.exists() and (not folder.is_dir() or any(not _is_leftover(path) for path in folder.iterdir())):
-            raise RunError(
-                f"{folder} exists and is not a Newkind run. It was not changed.",
-                fix="Use another `out`.",
-                code="not-a-run",
-                folder=folder,
-            )
-        elif must_exist:
-            raise RunError(
-                f"There is no run in {folder} to resume.",
-                fix="Leave out `resume` to start one.",
-                code="nothing-to-resume",
-                folder=folder,
-            )
-        with atomic.write_errors(folder, fix="Use another `out`."):
-            folder.mkdir(parents=True, exist_ok=True)
         return run
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes from writing this run while the context is open."""
         lock = FileLock(self.folder / LOCK)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            raise RunError(
-                f"Another process is writing {self.folder}.",
-                fix="Wait for it, or use another `out`.",
-                code="locked",
-                folder=self.folder,
-            ) from None
+        with atomic.write_errors(self.folder, fix="Use another `out`."):
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                raise RunError(
+                    f"Another process is writing {self.folder}.",
+                    fix="Wait for it, or use another `out`.",
+                    code="locked",
+                    folder=self.folder,
+                ) from None
         with lock:
             yield
 
-    def _remove_artefacts(self) -> None:
-        """Remove only what a run writes; other files in the folder stay. The log of decisions is kept under another name."""
-        kept = DecisionLog(self.folder).retire()
-        if kept is not None:
-            logger.warning(f"The decisions about the run that is overwritten are kept in {kept}; they are not applied.")
-        shutil.rmtree(self.folder / REFITS, ignore_errors=True)
-        for path in self.folder.iterdir():
-            if path.name == NEXT:
-                shutil.rmtree(path)
-            elif path.name in self._names or _is_leftover(path):
-                path.unlink()
-        shutil.rmtree(self.folder / "tensorboard", ignore_errors=True)
+    def beside(self) -> Run:
+        """Run that is prepared to replace this one, in a folder inside it."""
+        return Run(self.folder / NEW, replaces=self)
+
+    def remove_leftovers(self) -> None:
+        """Remove what a killed process left half written. Only under the lock."""
+        with atomic.write_errors(self.folder):
+            for name in self._names:
+                atomic.partial_of(self.folder / name).unlink(missing_ok=True)
 
     @property
     def answer(self) -> Literal["none", "first", "final"]:
@@ -189,13 +138,34 @@ class Run:
         """Folder for the files of the next answer. What an interrupted process left in it is kept."""
         following = Run(self.folder / NEXT)
         with atomic.write_errors(following.folder):
+            if following.folder.is_symlink():
+                following.folder.unlink()
             following.folder.mkdir(exist_ok=True)
+            (following.folder / COMPLETE).unlink(missing_ok=True)
+            following.remove_leftovers()
         return following
 
-    def adopt(self) -> None:
-        """Replace the answer by the complete one in `next_answer`. If the process is killed, opening the run finishes it."""
+    def adopt(self) -> Run:
+        """Replace the answer by the complete one in `next_answer`. If the process is killed, opening the run finishes it.
+
+        Returns
+        -------
+        Run
+            The run with the answer: this one, or the one that it replaces and whose folder it takes.
+        """
         atomic.write_text(self.folder / NEXT / COMPLETE, "")
         self._finish_adopting()
+        if self.replaces is None:
+            return self
+        names = sorted(name for name in self._names if (self.folder / name).exists())
+        atomic.write_json(self.folder / COMPLETE, {"files": names})
+        self.replaces._finish_replacing()
+        return self.replaces
+
+    def finish_interrupted(self) -> None:
+        """Finish the replacement of files that a killed process had begun. Only under the lock."""
+        self._finish_adopting()
+        self._finish_replacing()
 
     def _finish_adopting(self) -> None:
         """Move the files of a complete next answer to their place. A report of another answer is removed."""
@@ -206,10 +176,38 @@ class Run:
             next_config = following / self.config_file.name
             if next_config.exists() and next_config.read_bytes() != self.config_file.read_bytes():
                 self._remove_report()
-            for name in sorted(self._names):
-                with suppress(FileNotFoundError):  # not part of this answer, or moved by a process that opens the run
-                    (following / name).replace(self.folder / name)
-            shutil.rmtree(following, ignore_errors=True)
+            self._take(following, self._names)
+
+    def _finish_replacing(self) -> None:
+        """Put the files of a complete run beside this one into the place of this run's; others of this run are removed."""
+        beside = self.beside().folder
+        if not (beside / COMPLETE).exists():
+            return
+        names = self._names.intersection(map(str, self.read_json(beside / COMPLETE).get("files", ())))
+        with atomic.write_errors(self.folder):
+            shutil.rmtree(self.folder / NEXT, ignore_errors=True)
+            self._retire_decisions()
+            self._remove_report()
+            for name in sorted(self._names - names - {self.report_file.name}):
+                (self.folder / name).unlink(missing_ok=True)
+            self._take(beside, names)
+
+    def _retire_decisions(self) -> None:
+        """Keep the log of decisions about a run that is replaced under another name. They do not fit the new run."""
+        kept = DecisionLog(self.folder).retire()
+        if kept is not None:
+            logger.warning(f"The decisions about the run that is overwritten are kept in {kept}; they are not applied.")
+        shutil.rmtree(self.folder / REFITS, ignore_errors=True)
+
+    def _take(self, folder: Path, names: set[str]) -> None:
+        """Move files from a folder inside this one to their place, durably, and remove the folder."""
+        for name in sorted(names):
+            with suppress(FileNotFoundError):  # not part of it, or moved before the process was killed
+                (folder / name).replace(self.folder / name)
+        atomic.sync_folder(self.folder)
+        (folder / COMPLETE).unlink()  # first, so that nothing of it is moved again
+        atomic.sync_folder(folder)
+        shutil.rmtree(folder, ignore_errors=True)
 
     def _remove_report(self) -> None:
         """Remove report.html, unless it is another file of that name."""
@@ -310,8 +308,7 @@ class Run:
 
     def append_metrics(self, row: dict[str, Any]) -> None:
         """Append one row, of one epoch, to metrics.jsonl."""
-        with atomic.write_errors(self.metrics_file), open(self.metrics_file, "a", encoding="utf-8") as file:
-            file.write(json.dumps(row, allow_nan=False) + "\n")
+        atomic.append_text(self.metrics_file, json.dumps(row, allow_nan=False) + "\n")
 
     def metrics(self) -> list[dict[str, Any]]:
         """Complete rows of metrics.jsonl; an incomplete last row is left out."""

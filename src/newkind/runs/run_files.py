@@ -1,0 +1,114 @@
+"""Which image files a run may touch: images below the folder of its data, or below one that the user names.
+
+A run folder may come from somebody else. What it calls its files is checked here before a command links, copies or moves
+one of them.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from newkind.data.decoding import IMAGE_SUFFIXES, open_checked
+from newkind.data.names import printable
+from newkind.errors import BrokenImage, RunError
+from newkind.runs.run import Run
+
+__all__ = ["RunFiles", "check_image_file", "files_of"]
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """Image files of a run.
+
+    Parameters
+    ----------
+    root : Path
+        Folder that the names of the run are relative to.
+    data : Path, optional
+        Folder that contains the images now. Default: `root`.
+    """
+
+    root: Path
+    data: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Folder below which all files are."""
+        return Path(os.path.abspath(self.data or self.root))
+
+    def path(self, name: str) -> Path:
+        """Path of an image, whether it exists or not.
+
+        Parameters
+        ----------
+        name : str
+            Name of the image in the run: relative to the folder, or absolute.
+
+        Returns
+        -------
+        Path
+            Absolute, without `..`.
+
+        Raises
+        ------
+        RunError
+            With the code `outside-root` for a name that leads out of the folder.
+        """
+        places = [self.root] if self.data is None else [self.data, self.root]
+        for place in places if "\0" not in name else []:
+            path = Path(os.path.abspath(place / name))
+            if path != self.folder and path.is_relative_to(self.folder):
+                return path
+        raise RunError(
+            f"The run lists {printable(name)!r}, which is not below {printable(str(self.folder))}. Nothing was changed.",
+            fix="If it is one of your images, name a folder that contains all of them with `data`.",
+            code="outside-root",
+            name=name,
+        )
+
+
+def files_of(run: Run, data: Path | None = None) -> RunFiles:
+    """Image files of a run, in the folder where they were or in `data`.
+
+    Raises
+    ------
+    RunError
+        With the code `no-files` if the run was not made from image files.
+    """
+    root = run.config().get("root")
+    if not isinstance(root, str):
+        raise RunError(f"{run.folder} was not made from image files, so there is nothing to sort.", code="no-files")
+    return RunFiles(Path(root), data)
+
+
+def check_image_file(path: Path) -> None:
+    """Raise RunError unless a file exists and is an image: by its suffix, otherwise by its content.
+
+    Raises
+    ------
+    RunError
+        With the code `missing-file` or `not-an-image`.
+    """
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise _not_an_image(path, "not a regular file")
+        if path.suffix.lower() not in IMAGE_SUFFIXES:
+            open_checked(path.read_bytes(), name=path.name)
+    except BrokenImage as problem:
+        raise _not_an_image(path, str(problem.facts["reason"])) from None
+    except OSError as problem:
+        raise RunError(
+            f"{path} does not exist any more, or cannot be read ({problem.strerror}). Nothing was changed.",
+            fix="Name the folder that the images are in now with `data`.",
+            code="missing-file",
+            file=path,
+        ) from None
+
+
+def _not_an_image(path: Path, reason: str) -> RunError:
+    return RunError(
+        f"The run lists {path} as an image ({reason}). Nothing was changed.", code="not-an-image", file=path
+    )
