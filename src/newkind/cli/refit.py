@@ -44,7 +44,9 @@ def refit(
         next_command(f"newkind refit {shell_quoted(run)} --accept")
         return
     event = accept_refit(opened, found, author=author)
-    print_line(f"{event.number}: Accepted. `newkind predict` uses the new model; `newkind undo` selects the one before.")
+    print_line(
+        f"{event.number}: Accepted. `newkind predict` uses the new model; `newkind undo` selects the one before."
+    )
     next_command(f"newkind report {shell_quoted(run)} --open")
 
 
