@@ -39,6 +39,7 @@ LAYERS = [
     "runs",
     "pipeline",
     "report",
+    "review",
     "experiments",
     "discovery",
     "api",

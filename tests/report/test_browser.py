@@ -6,9 +6,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from browser_visit import Visit
 from playwright.sync_api import Browser, expect
 
+from browser_visit import Visit
 from newkind.runs.run import Run
 
 SCRIPT = "<script>alert(1)</script>"

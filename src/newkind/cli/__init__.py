@@ -29,6 +29,7 @@ from newkind.cli.options import option_names
 from newkind.cli.predict import predict
 from newkind.cli.refit import refit
 from newkind.cli.report import report
+from newkind.cli.review import review
 from newkind.cli.sort import sort
 from newkind.cli.tune import tune
 from newkind.cli.weights import weights
@@ -54,7 +55,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (inspect, estimate_k, tune, discover, report, predict, sort, evaluate, methods, bench, weights, doctor):
+for verb in (
+    inspect,
+    estimate_k,
+    tune,
+    discover,
+    report,
+    review,
+    predict,
+    sort,
+    evaluate,
+    methods,
+    bench,
+    weights,
+    doctor,
+):
     app.command()(verb)
 for verb in (rename, merge, split, move, approve, reject, junk, note, undo, redo, history, refit):
     app.command(rich_help_panel="Decisions")(verb)

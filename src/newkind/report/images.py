@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,25 @@ from newkind.data import (
 )
 from newkind.data.image_check import check_image
 from newkind.errors import DataError, NewkindError
-from newkind.report.contents import RunContents
 
-__all__ = ["RunImages", "benchmark_of", "find_run_images"]
+__all__ = ["ImageNames", "RunImages", "benchmark_of", "find_run_images"]
 
 MAX_CHECKED = 1000  # Images that the run does not have are decoded to learn why; at most this many.
 BENCHMARK_ORIGIN = re.compile(r"(?P<name>\w+)(?::| in )(?P<folder>.+)", re.DOTALL)
+
+
+class ImageNames(Protocol):
+    """Names of the images of a run, and contents of its config.json, which says where they were."""
+
+    @property
+    def files(self) -> Sequence[str]:
+        """Names of the images."""
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Contents of config.json."""
+
+    def __len__(self) -> int: ...
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,13 +88,13 @@ class RunImages:
 
 
 def find_run_images(
-    contents: RunContents, *, collection: Collection | None = None, data: Path | None = None
+    contents: ImageNames, *, collection: Collection | None = None, data: Path | None = None
 ) -> RunImages:
     """Find the images of a run.
 
     Parameters
     ----------
-    contents : RunContents
+    contents : ImageNames
         The run.
     collection : Collection, default=None
         Its data, if it is open already.
@@ -134,7 +147,7 @@ def _benchmark_and_folder(config: dict[str, Any]) -> tuple[Benchmark, str] | Non
     return None if found is None or benchmark is None else (benchmark, found["folder"])
 
 
-def _reopened(contents: RunContents, data: Path | None) -> RunImages | None:
+def _reopened(contents: ImageNames, data: Path | None) -> RunImages | None:
     """Return the images of the data, opened again; None if it cannot be opened or has no image of the run."""
     try:
         collection = _open(contents.config, data)
@@ -151,7 +164,7 @@ def _open(config: dict[str, Any], data: Path | None) -> Collection:
     return open_data(data or str(config.get("data") or ""))
 
 
-def _from_collection(contents: RunContents, collection: Collection) -> RunImages:
+def _from_collection(contents: ImageNames, collection: Collection) -> RunImages:
     catalog, truth = collection.catalog, collection.truth
     number = {name: i for i, name in enumerate(catalog.items.names)}
     place = np.fromiter((number.get(file, -1) for file in contents.files), np.int64, len(contents))
@@ -181,7 +194,7 @@ def _undecodable(images: Images | None, place: NDArray[np.int64]) -> Iterator[Sk
             yield Skipped(images.names[int(i)], check.error, check.code)
 
 
-def _bare_files(contents: RunContents, root: Path) -> RunImages:
+def _bare_files(contents: ImageNames, root: Path) -> RunImages:
     """Return the run's files below `root`, without a table or class folders."""
     return RunImages(images=FileImages(root, Names(contents.files)), place=np.arange(len(contents), dtype=np.int64))
 
