@@ -36,7 +36,8 @@ from newkind.runs.run import Run
 
 PAGE = 12
 FACES = 6
-PURE = 0.7  # Share of the main class in a random page below which a category is split.
+PURE = 0.7  # Share of the main class in a random page from which the end of a category is trusted after one page without errors.
+SPLIT = 1 / 3  # Share of the second class in a random page from which a category is split.
 SELECTION = 3  # Wrong images of one class that are moved together; fewer are rejected.
 TARGET = 0.95
 NONE = "(none)"
@@ -159,10 +160,12 @@ class Reviewer:
         Seed of random pages.
     refit_every : int
         Number of actions between refits; 0 for no refits.
+    split_impure : bool, default=False
+        Split a category if its main class has less than `PURE` of a random page, rather than if a second class has `SPLIT`.
     """
 
-    def __init__(self, review: Review, *, seed: int, refit_every: int) -> None:
-        self.review, self.refit_every = review, refit_every
+    def __init__(self, review: Review, *, seed: int, refit_every: int, split_impure: bool = False) -> None:
+        self.review, self.refit_every, self.split_impure = review, refit_every, split_impure
         self.rng = np.random.default_rng(seed)
         self.last_refit = 0
 
@@ -208,13 +211,20 @@ class Reviewer:
         classes = self.review.look(page)
         own = class_of(state) or main_class(classes)
         is_pure = classes.count(own) >= PURE * len(classes)
-        if not is_pure and not class_of(state) and len(lines) > PAGE:
+        is_mixed = self._is_mixed(classes, is_pure=is_pure)
+        if is_mixed and not class_of(state) and len(lines) > PAGE:
             groups = propose_groups(self.review.run, self.review.answer, state.id)
             self.review.decide(Decision("split", category=state.id, groups=groups))
             return
         category = self._name(state, own)
         if category == state.id:
             self._clean(category, own, self._order(snapshot, k), is_pure=is_pure)
+
+    def _is_mixed(self, classes: list[str], *, is_pure: bool) -> bool:
+        """Whether to split a category with these classes on a random page."""
+        counts = [count for _, count in Counter(classes).most_common(2)]
+        second = counts[1] if len(counts) > 1 else 0
+        return not is_pure if self.split_impure else second >= SPLIT * len(classes)
 
     def _name(self, state: CategoryState, own: str) -> str:
         """Id of the category that has the name of a class: this one is renamed, or merged into the one that has it."""
@@ -342,7 +352,7 @@ def measure(path: Path, args: argparse.Namespace, seed: int) -> dict[str, Any]:
                 label_one_by_one(review, refit_every=args.labels_per_refit)
             else:
                 every = args.actions_per_refit if way == "review" else 0
-                Reviewer(review, seed=seed, refit_every=every).work()
+                Reviewer(review, seed=seed, refit_every=every, split_impure=args.split_impure).work()
             results[way] = summary(review)
             print_row(path.stem, seed, way, results[way])
     return results
@@ -370,6 +380,7 @@ def main() -> None:
     )
     parser.add_argument("--actions-per-refit", type=int, default=10)
     parser.add_argument("--labels-per-refit", type=int, default=20)
+    parser.add_argument("--split-impure", action="store_true", help="Split more readily, which needs more actions.")
     parser.add_argument("--most", type=int, default=1000, help="Largest number of actions per review.")
     parser.add_argument("--out", type=Path, required=True, help="JSON file, to which results are added.")
     args = parser.parse_args()
@@ -377,7 +388,9 @@ def main() -> None:
         for seed in range(args.seeds):
             found = measure(path, args, seed)
             content = json.loads(args.out.read_text()) if args.out.exists() else {}
-            content.setdefault(f"{path.stem} {args.n_categories}", {}).setdefault(str(seed), {}).update(found)
+            content.setdefault(
+                f"{path.stem} {args.n_categories}{' split-impure' if args.split_impure else ''}", {}
+            ).setdefault(str(seed), {}).update(found)
             args.out.write_text(json.dumps(content))
 
 
