@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from newkind.cli.options import Data, MinConfidence, config_options
+from newkind.cli.options import DATA, MinConfidence, config_options, given_options
 from newkind.config import BackboneConfig, EffortName, TrainingConfig
 
 if TYPE_CHECKING:
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Effort", "Method", "Recipe", "Settings", "discover"]
 
-METHOD = "Method"
+METHOD, COME_BACK = "Method", "More images"
 N_CATEGORIES = (
     "Number of categories, known and new together, or auto to estimate it. "
     "Default: the true number if the data has a `truth` column, otherwise auto."
 )
+CONTINUE = "Run to continue with more images. Its decisions, ids and names are kept. DATA: its data, if that was moved."
+ADD = "Folder of new images, all unlabelled, or a table. May be repeated. Only with --continue."
 DRY_RUN = "Only print the time and disk space of every effort."
 FIRST = "Write an answer from one view per image first."
 ONLINE = "Compute new random views in every epoch instead of caching tokens."
@@ -60,10 +63,12 @@ Settings = Annotated[
 
 @config_options(training=TrainingConfig, backbone=BackboneConfig)
 def discover(
-    data: Data,
     out: Annotated[Path, typer.Option("--out", help="Run folder to create.")],
     training: TrainingConfig,
     backbone: BackboneConfig,
+    data: Annotated[str | None, typer.Argument(help=DATA, show_default=False)] = None,
+    run_before: Annotated[Path | None, typer.Option("--continue", help=CONTINUE, rich_help_panel=COME_BACK)] = None,
+    add: Annotated[list[Path] | None, typer.Option("--add", help=ADD, rich_help_panel=COME_BACK)] = None,
     n_categories: Annotated[str | None, typer.Option(help=N_CATEGORIES)] = None,
     effort: Effort = None,
     at_most: Annotated[int | None, typer.Option(help="Upper bound of an estimated number of categories.")] = None,
@@ -94,7 +99,10 @@ def discover(
     if not distributed.main_process():
         _hide_messages()
     with distributed.clear_message(), _names_what_is_left(out):
-        collection = open_data(data)
+        if run_before is not None:
+            _continue(run_before, out, data, add or [], report=report)
+            return
+        collection = open_data(_required(data, add))
         config = configure(
             collection,
             method=method,
@@ -117,8 +125,53 @@ def discover(
             run = partial(run_discovery, on_epoch=display.show, on_first_answer=on_first)
             outcome = run(collection, out, config, overwrite=overwrite, resume=resume)
         if distributed.main_process():
-            _print_outcome(outcome, config, report_outcome(outcome, collection) if report else None)
+            _print_outcome(outcome, report_outcome(outcome, collection) if report else None)
     distributed.shutdown()
+
+
+def _required(data: str | None, add: list[Path] | None) -> str:
+    """DATA, which only a continued run can do without."""
+    from newkind.errors import ConfigError
+
+    if data is None:
+        raise ConfigError("Name the data, or a run with --continue.", code="missing-argument", setting="data")
+    if add:
+        raise ConfigError("`add` is only used with --continue.", code="other-settings", setting="add")
+    return data
+
+
+def _continue(run_before: Path, out: Path, data: str | None, add: list[Path], *, report: bool) -> None:
+    """Continue a run, and print the result. Other settings than those of `ContinueConfig` are errors."""
+    from newkind.api import report_outcome
+    from newkind.errors import ConfigError
+    from newkind.pipeline.continue_run import ContinueConfig, continue_run
+    from newkind.pipeline.continued_images import open_continued
+    from newkind.runs.run import Run
+
+    options = given_options()
+    how = {name: bool(options.pop(name, False)) for name in ("overwrite", "resume")}
+    for name in ("data", "out", "run_before", "add", "report", "first_answer"):
+        options.pop(name, None)
+    if number := options.pop("n_categories", None):
+        options["n_categories"] = _number(number)
+    if other := sorted(options.keys() - {field.name for field in fields(ContinueConfig)}):
+        raise ConfigError(
+            f"`{other[0]}` is that of the run that is continued.",
+            fix="Leave it out, or start another run with discover.",
+            code="other-settings",
+            setting=other[0],
+        )
+    before = Run.open(run_before)
+    images = open_continued(before, data=data, add=add)
+    outcome = continue_run(before, images, out, ContinueConfig(**options), **how)
+    _print_outcome(outcome, report_outcome(outcome, images.collection) if report else None)
+
+
+def _number(text: str) -> int | None:
+    """Number of categories as typed; None for auto."""
+    from newkind.config import NCategories
+
+    return NCategories.read(text).number
 
 
 @contextmanager
@@ -166,19 +219,28 @@ def _print_costs(collection: Collection, config: DiscoverConfig) -> None:
     print_line(f"Estimated for {len(collection.catalog):,} images, without the clustering. Chosen: {config.effort}.")
 
 
-def _print_outcome(outcome: Outcome, config: DiscoverConfig, report: Path | None) -> None:
+def _print_outcome(outcome: Outcome, report: Path | None) -> None:
     from newkind.cli.messages import next_command, print_line, result_console
     from newkind.data.wording import shell_quoted
     from newkind.methods.registry import find_method
     from newkind.progress import duration
     from newkind.report.contents import outcome_contents
-    from newkind.report.summary import summary_of
+    from newkind.report.since import since_of
+    from newkind.report.summary import since_table, summary_of
 
-    run = outcome.run.folder
+    run, contents = outcome.run.folder, outcome_contents(outcome)
     print_line()
-    result_console().print(summary_of(outcome_contents(outcome)))
+    result_console().print(summary_of(contents))
+    since = since_of(contents)
+    if since is not None:
+        print_line()
+        result_console().print(since_table(contents, since))
+    settings = outcome.run.config()["config"]
     parts = ", ".join(f"{name} {duration(seconds)}" for name, seconds in outcome.seconds.items())
-    print_line(f"\nTime: {parts}. Method {find_method(config.method_name).title}, backbone {config.backbone.name}.")
+    print_line(
+        f"\nTime: {parts}. Method {find_method(settings['method_name']).title}, "
+        f"backbone {settings['backbone']['name']}."
+    )
     print_line(f"Results: {run / 'assignments.csv'}")
     if report is not None:
         print_line(f"Report:  {report}")

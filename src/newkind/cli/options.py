@@ -9,18 +9,16 @@ from functools import wraps
 from typing import Annotated, Any, get_type_hints
 
 import typer
+from click import get_current_context
+from click.core import ParameterSource
 
 from newkind.config import BackboneConfig, TrainingConfig, parameter_docs
 from newkind.setting import choices_of, value_type
 
-__all__ = ["Data", "MinConfidence", "RunFolder", "config_options", "option_names"]
+__all__ = ["DATA", "Data", "MinConfidence", "RunFolder", "config_options", "given_options", "option_names"]
 
-Data = Annotated[
-    str,
-    typer.Argument(
-        help="A folder, a table (.csv, .tsv, .jsonl), an .npz file, or a published benchmark as NAME:FOLDER."
-    ),
-]
+DATA = "A folder, a table (.csv, .tsv, .jsonl), an .npz file, or a published benchmark as NAME:FOLDER."
+Data = Annotated[str, typer.Argument(help=DATA)]
 RunFolder = Annotated[str, typer.Argument(help="A run folder written by discover.")]
 MinConfidence = Annotated[
     float,
@@ -119,6 +117,12 @@ def _annotation(config: type, item: Field[Any], name: str, about: str, default: 
         metavar="|".join(map(str, choices_of(config, item.name))) or None,
     )
     return Annotated[kind if default is not None else kind | None, option]
+
+
+def given_options() -> dict[str, Any]:
+    """Options and arguments on the command line of the verb that is running."""
+    context, typed = get_current_context(), ParameterSource.COMMANDLINE
+    return {name: value for name, value in context.params.items() if context.get_parameter_source(name) is typed}
 
 
 def option_names(app: typer.Typer) -> dict[str, str]:

@@ -32,7 +32,7 @@ from newkind.training.checkpoint import save_tensors
 from newkind.training.inference import Predictions
 from newkind.training.network import Network
 
-__all__ = ["Moved", "Refit", "accept_refit", "plan_refit"]
+__all__ = ["Moved", "Refit", "accept_refit", "current_model", "plan_refit", "solve", "stored_features"]
 
 CHUNK = 4096
 
@@ -139,8 +139,39 @@ def plan_refit(run: Run) -> Refit:
         With the code `no-features`, `no-labels`, `unreadable` or `damaged-model`.
     """
     answer = Decisions(run).answer
-    problem = _Problem(answer, _features(run, answer))
-    card, tensors = _current_model(run, answer)
+    features = stored_features(run, answer)
+    card, tensors = current_model(run, answer)
+    return solve(answer, features, card, tensors, min_confidence=run.config()["config"].get("min_confidence", 0.0))
+
+
+def solve(
+    answer: Answer,
+    features: NDArray[np.float16],
+    card: dict[str, Any],
+    tensors: dict[str, Tensor],
+    *,
+    min_confidence: float,
+) -> Refit:
+    """Solve frame and mixture again, from the categories of an answer; see `plan_refit`.
+
+    Parameters
+    ----------
+    answer : Answer
+        What is known about n images.
+    features : ndarray of float16, shape (n, d)
+        Their features.
+    card : dict
+        Content of the model.json of the last model.
+    tensors : dict of str to Tensor
+        Content of its model file.
+    min_confidence : float
+        Unlabelled images with a lower confidence get the status `unsure`.
+
+    Returns
+    -------
+    Refit
+    """
+    problem = _Problem(answer, features)
     is_modern = card["method"] == "modern"
     config = from_json(ModernConfig, method_settings(card)) if is_modern else ModernConfig()
     method = Modern(problem.features.shape[1], len(problem.states), config)
@@ -148,9 +179,9 @@ def plan_refit(run: Run) -> Refit:
         method.read_out_temperature.copy_(tensors.get("method.read_out_temperature", method.read_out_temperature))
     method.refit(problem.features, problem.labels, problem.category, forbidden=problem.forbidden)
     method.eval()
-    own = _own_answer(run, problem, method)
+    own = _own_answer(problem, method, min_confidence=min_confidence)
     confidence = card.get("confidence") if is_modern else {"calibrated": False, "reason": "refitted"}
-    card |= {
+    card = card | {
         "method": "modern",
         "method_config": to_json(config),
         "n_categories": len(problem.states),
@@ -199,7 +230,8 @@ def accept_refit(run: Run, refit: Refit, *, author: str | None = None) -> Event:
     return event
 
 
-def _features(run: Run, answer: Answer) -> NDArray[np.float16]:
+def stored_features(run: Run, answer: Answer) -> NDArray[np.float16]:
+    """Features (n, d) of the images of a run; raises RunError (`no-features`) if it has none."""
     found = run.features()
     if found is None or len(found) != len(answer):
         raise RunError(
@@ -211,7 +243,7 @@ def _features(run: Run, answer: Answer) -> NDArray[np.float16]:
     return found
 
 
-def _current_model(run: Run, answer: Answer) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def current_model(run: Run, answer: Answer) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Model card and tensors of the model in use."""
     owner = refit_run(run, answer.refit) if answer.refit else run
     card = read_card(owner)
@@ -261,15 +293,14 @@ def _is_known(state: CategoryState) -> bool:
     return state.status == "known" or state.approved or state.renamed
 
 
-def _own_answer(run: Run, problem: _Problem, method: Modern) -> Answer:
+def _own_answer(problem: _Problem, method: Modern, *, min_confidence: float) -> Answer:
     """Answer of the new model."""
     categories = [
         Category(state.id, "known" if _is_known(state) else "new", k, 0, 0.0, id=state.id, prototypes=(k,))
         for k, state in enumerate(problem.states)
     ]
     found = _predictions(problem, method, n_known=sum(category.status == "known" for category in categories))
-    least = run.config()["config"].get("min_confidence", 0.0)
-    lines = assignments_of(problem.files, problem.labels.numpy(), categories, found, min_confidence=least)
+    lines = assignments_of(problem.files, problem.labels.numpy(), categories, found, min_confidence=min_confidence)
     return answer_of(lines, categories)
 
 
