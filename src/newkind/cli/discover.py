@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from newkind.cli.continue_run import continue_run, required_data
 from newkind.cli.options import DATA, MinConfidence, config_options, given_options
+from newkind.cli.outcome import print_outcome
 from newkind.config import BackboneConfig, EffortName, TrainingConfig
 
 if TYPE_CHECKING:
     from newkind.config import DiscoverConfig
     from newkind.data import Collection
-    from newkind.pipeline.discover import Outcome
 
 __all__ = ["Effort", "Method", "Recipe", "Settings", "discover"]
 
@@ -63,6 +62,7 @@ Settings = Annotated[
 
 @config_options(training=TrainingConfig, backbone=BackboneConfig)
 def discover(
+    context: typer.Context,
     out: Annotated[Path, typer.Option("--out", help="Run folder to create.")],
     training: TrainingConfig,
     backbone: BackboneConfig,
@@ -88,21 +88,18 @@ def discover(
 ) -> None:
     """Discover the categories of partly labelled images. The same command resumes an interrupted run."""
     from newkind import distributed
-    from newkind.api import first_answer_reporter, report_outcome
     from newkind.data import open_data
     from newkind.effort import Amount
     from newkind.pipeline.configure import configure, read_settings
-    from newkind.pipeline.discover import discover as run_discovery
-    from newkind.training.display import TrainingDisplay
 
     distributed.init_from_environment()
     if not distributed.main_process():
         _hide_messages()
     with distributed.clear_message(), _names_what_is_left(out):
         if run_before is not None:
-            _continue(run_before, out, data, add or [], report=report)
+            continue_run(run_before, given_options(context))
             return
-        collection = open_data(_required(data, add))
+        collection = open_data(required_data(data, add))
         config = configure(
             collection,
             method=method,
@@ -118,60 +115,33 @@ def discover(
         )
         if dry_run:
             _print_costs(collection, config)
-            distributed.shutdown()
-            return
-        on_first = first_answer_reporter(collection, report=report) if first_answer else None
-        with TrainingDisplay(config.training.epochs, out if tensorboard else None) as display:
-            run = partial(run_discovery, on_epoch=display.show, on_first_answer=on_first)
-            outcome = run(collection, out, config, overwrite=overwrite, resume=resume)
-        if distributed.main_process():
-            _print_outcome(outcome, report_outcome(outcome, collection) if report else None)
+        else:
+            shown = {"first_answer": first_answer, "report": report, "tensorboard": tensorboard}
+            _run(collection, out, config, overwrite=overwrite, resume=resume, **shown)
     distributed.shutdown()
 
 
-def _required(data: str | None, add: list[Path] | None) -> str:
-    """DATA, which only a continued run can do without."""
-    from newkind.errors import ConfigError
+def _run(
+    collection: Collection,
+    out: Path,
+    config: DiscoverConfig,
+    *,
+    first_answer: bool,
+    report: bool,
+    tensorboard: bool,
+    **how: bool,
+) -> None:
+    """Run a discovery, and print the result in the main process."""
+    from newkind.api import first_answer_reporter, report_outcome
+    from newkind.distributed import main_process
+    from newkind.pipeline.discover import discover as run_discovery
+    from newkind.training.display import TrainingDisplay
 
-    if data is None:
-        raise ConfigError("Name the data, or a run with --continue.", code="missing-argument", setting="data")
-    if add:
-        raise ConfigError("`add` is only used with --continue.", code="other-settings", setting="add")
-    return data
-
-
-def _continue(run_before: Path, out: Path, data: str | None, add: list[Path], *, report: bool) -> None:
-    """Continue a run, and print the result. Other settings than those of `ContinueConfig` are errors."""
-    from newkind.api import report_outcome
-    from newkind.errors import ConfigError
-    from newkind.pipeline.continue_run import ContinueConfig, continue_run
-    from newkind.pipeline.continued_images import open_continued
-    from newkind.runs.run import Run
-
-    options = given_options()
-    how = {name: bool(options.pop(name, False)) for name in ("overwrite", "resume")}
-    for name in ("data", "out", "run_before", "add", "report", "first_answer"):
-        options.pop(name, None)
-    if number := options.pop("n_categories", None):
-        options["n_categories"] = _number(number)
-    if other := sorted(options.keys() - {field.name for field in fields(ContinueConfig)}):
-        raise ConfigError(
-            f"`{other[0]}` is that of the run that is continued.",
-            fix="Leave it out, or start another run with discover.",
-            code="other-settings",
-            setting=other[0],
-        )
-    before = Run.open(run_before)
-    images = open_continued(before, data=data, add=add)
-    outcome = continue_run(before, images, out, ContinueConfig(**options), **how)
-    _print_outcome(outcome, report_outcome(outcome, images.collection) if report else None)
-
-
-def _number(text: str) -> int | None:
-    """Number of categories as typed; None for auto."""
-    from newkind.config import NCategories
-
-    return NCategories.read(text).number
+    on_first = first_answer_reporter(collection, report=report) if first_answer else None
+    with TrainingDisplay(config.training.epochs, out if tensorboard else None) as display:
+        outcome = run_discovery(collection, out, config, on_epoch=display.show, on_first_answer=on_first, **how)
+    if main_process():
+        print_outcome(outcome, report_outcome(outcome, collection) if report else None)
 
 
 @contextmanager
@@ -217,31 +187,3 @@ def _print_costs(collection: Collection, config: DiscoverConfig) -> None:
         table.add_row(*map(Text, (cost.effort, *cells)), style="bold" if cost.is_chosen else "")
     result_console().print(table)
     print_line(f"Estimated for {len(collection.catalog):,} images, without the clustering. Chosen: {config.effort}.")
-
-
-def _print_outcome(outcome: Outcome, report: Path | None) -> None:
-    from newkind.cli.messages import next_command, print_line, result_console
-    from newkind.data.wording import shell_quoted
-    from newkind.methods.registry import find_method
-    from newkind.progress import duration
-    from newkind.report.contents import outcome_contents
-    from newkind.report.since import since_of
-    from newkind.report.summary import since_table, summary_of
-
-    run, contents = outcome.run.folder, outcome_contents(outcome)
-    print_line()
-    result_console().print(summary_of(contents))
-    since = since_of(contents)
-    if since is not None:
-        print_line()
-        result_console().print(since_table(contents, since))
-    settings = outcome.run.config()["config"]
-    parts = ", ".join(f"{name} {duration(seconds)}" for name, seconds in outcome.seconds.items())
-    print_line(
-        f"\nTime: {parts}. Method {find_method(settings['method_name']).title}, "
-        f"backbone {settings['backbone']['name']}."
-    )
-    print_line(f"Results: {run / 'assignments.csv'}")
-    if report is not None:
-        print_line(f"Report:  {report}")
-    next_command(f"newkind sort {shell_quoted(str(run))} --to {shell_quoted(f'{run}-sorted')}")

@@ -9,8 +9,6 @@ from functools import wraps
 from typing import Annotated, Any, get_type_hints
 
 import typer
-from click import get_current_context
-from click.core import ParameterSource
 
 from newkind.config import BackboneConfig, TrainingConfig, parameter_docs
 from newkind.setting import choices_of, value_type
@@ -119,10 +117,10 @@ def _annotation(config: type, item: Field[Any], name: str, about: str, default: 
     return Annotated[kind if default is not None else kind | None, option]
 
 
-def given_options() -> dict[str, Any]:
-    """Options and arguments on the command line of the verb that is running."""
-    context, typed = get_current_context(), ParameterSource.COMMANDLINE
-    return {name: value for name, value in context.params.items() if context.get_parameter_source(name) is typed}
+def given_options(context: typer.Context) -> dict[str, Any]:
+    """Options and arguments that are on the command line of a verb."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {name: context.params[name] for name, source in sources.items() if source and source.name == "COMMANDLINE"}
 
 
 def option_names(app: typer.Typer) -> dict[str, str]:

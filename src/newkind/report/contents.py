@@ -197,7 +197,6 @@ def contents_of(
     kept = np.array([bool(row.category) for row in assignments], dtype=bool)
     if features is not None:
         features = None if len(features) != len(kept) else features if kept.all() else features[kept]
-    n_left_out = int((~kept).sum())
     assignments = [row for row in assignments if row.category]
     category, second, status = _numbers(run, assignments, categories)
     return RunContents(
@@ -211,17 +210,24 @@ def contents_of(
         second_confidence=_probabilities([row.second_confidence for row in assignments]),
         outlier=_flags([row.outlier for row in assignments]),
         features=None if features is None else _half(features),
-        config=run.config(),
-        environment=_read_if_present(run, run.environment_file) or {},
-        metrics=_metrics(run),
         scores=scores,
-        estimate=_read_if_present(run, run.estimate_file),
-        calibration=_calibration(run),
         seconds=dict(seconds or {}),
-        n_left_out=n_left_out,
-        digests=_kept_digests(run, kept),
-        is_added=_added(run, kept),
+        n_left_out=int((~kept).sum()),
+        **_from_folder(run, kept),
     )
+
+
+def _from_folder(run: Run, kept: NDArray[np.bool_]) -> dict[str, Any]:
+    """Fields that are read from the run folder; `kept` (n,) are the images that are part of the contents."""
+    return {
+        "config": run.config(),
+        "environment": _read_if_present(run, run.environment_file) or {},
+        "metrics": _metrics(run),
+        "estimate": _read_if_present(run, run.estimate_file),
+        "calibration": _calibration(run),
+        "digests": _kept_digests(run, kept),
+        "is_added": _added(run, kept),
+    }
 
 
 def _kept_digests(run: Run, kept: NDArray[np.bool_]) -> list[bytes] | None:
