@@ -22,7 +22,7 @@ from newkind.config import from_json, to_json
 from newkind.data.added import file_images, select_images
 from newkind.errors import ConfigError
 from newkind.methods.modern import ModernConfig
-from newkind.pipeline.continued_answer import open_categories, start_answer
+from newkind.pipeline.continued_answer import FEWEST, n_used, open_categories, start_answer
 from newkind.pipeline.continued_images import ContinuedImages
 from newkind.pipeline.refit import Refit, current_model, solve, stored_features
 from newkind.pipeline.results import Outcome
@@ -44,6 +44,8 @@ from newkind.training.network import Network
 __all__ = ["ContinueConfig", "continue_run"]
 
 logger = logging.getLogger(__name__)
+LEAST_NEW = 2 / 3
+"""Smallest share of new images in a category that opens, unless the number of categories was given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,16 +253,34 @@ def _solve(
     events = DecisionLog(run.folder).events()
     start = start_answer(images, model_answer(run))
     seed = int(run.config()["config"]["training"]["seed"])
-    placed = open_categories(start, features, events, _method_config(card), n_categories=config.n_categories, seed=seed)
-    refit = solve(placed, features, card, tensors, min_confidence=least)
+    n_open = None if config.n_categories is None else config.n_categories - n_used(start)
+    while True:
+        placed = open_categories(start, features, events, _method_config(card), n_open=n_open, seed=seed)
+        refit = solve(placed, features, card, tensors, min_confidence=least)
+        opened = [state.id for state in placed.categories[len(start.categories) :]]
+        n_doubtful = 0 if config.n_categories is not None else _n_doubtful(refit.own, opened, start)
+        if not n_doubtful:
+            break
+        n_open = len(opened) - n_doubtful
     model = _model_answer(start, refit, features, least)
     names: dict[str, list[str]] = {}
     for name, row in zip(images.names, images.row.tolist(), strict=True):
         if row >= 0:
             names.setdefault(images.before.files[row], []).append(name)
     carried, answer = carry_decisions(start, model, events, names)
-    opened = [state.id for state in placed.categories[len(start.categories) :]]
     return _Solved(images, features, start, refit, model, carried, answer, opened)
+
+
+def _n_doubtful(own: Answer, opened: list[str], start: Answer) -> int:
+    """Number of opened categories with too few new images, which are parts of other categories rather than new ones."""
+    category = dict(zip(start.files, start.category.tolist(), strict=True))
+    is_new = np.array([category[name] < 0 for name in own.files])
+    found = 0
+    for name in opened:
+        members = own.members(name) if name in own.position else np.zeros(0, dtype=np.int64)
+        n_new = int(is_new[members].sum())
+        found += n_new < FEWEST or n_new < LEAST_NEW * len(members)
+    return found
 
 
 def _model_answer(start: Answer, refit: Refit, features: NDArray[np.float16], least: float) -> Answer:
@@ -318,7 +338,7 @@ def _since(run: Run, solved: _Solved) -> dict[str, Any]:
         "run": str(run.folder.resolve()),
         "new_rows": images.new.tolist(),
         "missing": list(images.missing),
-        "opened": solved.opened,
+        "opened": [name for name in solved.opened if name in there],
         "gone": [state.name for state in start.categories if state.id not in there],
         "n_moved": int(moved.sum()),
         "n_copies": images.n_copies,

@@ -19,7 +19,7 @@ from newkind.runs.answer import APPROVED, JUNK, LABELLED, UNSURE, Answer, Catego
 from newkind.runs.decision import Event
 from newkind.runs.resolve import new_ids
 
-__all__ = ["open_categories", "start_answer"]
+__all__ = ["FEWEST", "n_used", "open_categories", "start_answer"]
 
 logger = logging.getLogger(__name__)
 FEWEST = 2
@@ -99,7 +99,7 @@ def open_categories(
     events: Sequence[Event],
     config: FrameConfig,
     *,
-    n_categories: int | None,
+    n_open: int | None,
     seed: int,
 ) -> Answer:
     """Answer in which new images have a category too: one that exists, or one that opens for them.
@@ -118,8 +118,8 @@ def open_categories(
         Decisions about the run before; ids that they used are not used again.
     config : FrameConfig
         Settings of frame and mixture.
-    n_categories : int or None
-        Number of all categories; None to estimate it.
+    n_open : int or None
+        Number of categories that open; None to estimate it.
     seed : int
         Seed of the estimate and of categories that open.
 
@@ -133,7 +133,8 @@ def open_categories(
     compact = torch.from_numpy(np.where(own >= 0, np.searchsorted(used, own), -1))
     x = torch.from_numpy(features[rows].astype(np.float32))
     labels = torch.where(torch.from_numpy(np.isin(start.status[rows], (LABELLED, APPROVED))), compact, -1)
-    n_open = _n_open(x, compact, n_used=len(used), n_categories=n_categories, seed=seed)
+    n_open = _estimate(x, compact, n_used=len(used), seed=seed) if n_open is None else n_open
+    _check_number(n_open, n_used=len(used), n_new=int((compact < 0).sum()))
     found = place_images(x, labels, compact, config, n_categories=len(used) + n_open, seed=seed).numpy()
     ids = new_ids(n_open, start, events)
     places = np.concatenate([used, len(start.categories) + np.arange(n_open)])
@@ -143,19 +144,26 @@ def open_categories(
     return replace(start, category=category, categories=(*start.categories, *opened))
 
 
-def _n_open(x: torch.Tensor, category: torch.Tensor, *, n_used: int, n_categories: int | None, seed: int) -> int:
-    """Number of categories that open for the images (n, d) without a category."""
+def n_used(start: Answer) -> int:
+    """Number of categories that have images."""
+    return len(np.unique(start.category[(start.status != JUNK) & (start.category >= 0)]))
+
+
+def _check_number(n_open: int, *, n_used: int, n_new: int) -> None:
+    """Raise if this number of categories cannot open for the new images."""
+    if not 0 <= n_open <= n_new // FEWEST:
+        raise ConfigError(
+            f"`n_categories` is {n_used + n_open}, but there are {count(n_used, 'category', 'categories')} and "
+            f"{count(n_new, 'new image')}.",
+            fix="It counts present and new categories together; each new one needs at least two new images.",
+            code="too-few-categories" if n_open < 0 else "too-many-categories",
+            setting="n_categories",
+        )
+
+
+def _estimate(x: torch.Tensor, category: torch.Tensor, *, n_used: int, seed: int) -> int:
+    """Number of categories to open for the images (n, d) without a category."""
     n_new = int((category < 0).sum())
-    if n_categories is not None:
-        if not n_used <= n_categories <= n_used + n_new // FEWEST:
-            raise ConfigError(
-                f"`n_categories` is {n_categories}, but there are {count(n_used, 'category', 'categories')} and "
-                f"{count(n_new, 'new image')}.",
-                fix="It counts present and new categories together; each new one needs at least two new images.",
-                code="too-few-categories" if n_categories < n_used else "too-many-categories",
-                setting="n_categories",
-            )
-        return n_categories - n_used
     if n_new < FEWEST:
         return 0
     estimate = estimate_n_categories(x, category.numpy(), n_known=n_used, seed=seed)
