@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "pipeline"))
 from coloured_pictures import make_data, make_more
 
 Newkind = Fails = Callable[..., subprocess.CompletedProcess[str]]
