@@ -49,7 +49,7 @@ def infonce(z: Tensor, logits: Tensor, samples: Tensor, labels: Tensor, views: T
     return contrastive_loss(z, samples, temperature=0.5)
 
 
-def to_the_letter(z: Tensor, logits: Tensor, samples: Tensor, labels: Tensor, views: Tensor) -> Tensor:
+def other_views(z: Tensor, logits: Tensor, samples: Tensor, labels: Tensor, views: Tensor) -> Tensor:
     known = labels >= 0
     return contrastive_loss(
         z[known], labels[known], temperature=0.07, views=views[known], samples=samples[known]
@@ -72,7 +72,7 @@ def everything(z: Tensor, logits: Tensor, samples: Tensor, labels: Tensor, views
     )
 
 
-OBJECTIVES: list[Callable[..., Tensor]] = [infonce, to_the_letter, mean_entropy, everything]
+OBJECTIVES: list[Callable[..., Tensor]] = [infonce, other_views, mean_entropy, everything]
 
 
 def step(objective: Callable[..., Tensor], mine: Images) -> tuple[Tensor, dict[str, Tensor | None]]:

@@ -21,6 +21,7 @@ ROOT = SOURCE.parent.parent
 LAYERS = [
     "errors",
     "setting",
+    "optimizer_config",
     "config",
     "effort",
     "atomic",
@@ -273,7 +274,13 @@ def test_the_version_is_printed() -> None:
 def test_imported_packages_are_declared() -> None:
     import tomllib
 
-    names = {"sklearn": "scikit-learn", "PIL": "pillow", "matplotlib": "plots", "tensorboard": "tensorboard"}
+    names = {
+        "sklearn": "scikit-learn",
+        "PIL": "pillow",
+        "matplotlib": "plots",
+        "tensorboard": "tensorboard",
+        "onnxruntime": "onnx",
+    }
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = {re.split(r"[<>=\[ ]", item)[0].lower().replace("_", "-") for item in project["dependencies"]}
     declared |= set(project["optional-dependencies"])

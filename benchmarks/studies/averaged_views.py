@@ -31,8 +31,8 @@ def problems(given: Problem) -> dict[str, list[Problem]]:
     }
 
 
-def cell(case: list[Problem]) -> str:
-    """All by name with its standard deviation, and matched All."""
+def scores(case: list[Problem]) -> tuple[list[float], list[float]]:
+    """All by name and matched All of each problem, in %."""
     named, matched = [], []
     for problem in case:
         free = (problem.labels < 0).numpy()
@@ -40,6 +40,12 @@ def cell(case: list[Problem]) -> str:
         is_old = truth < problem.n_known
         named.append(100 * by_name(truth, found, is_old, n_known=problem.n_known).all)
         matched.append(100 * accuracy(truth, found, is_old).all)
+    return named, matched
+
+
+def cell(case: list[Problem]) -> str:
+    """All by name with its standard deviation, and matched All."""
+    named, matched = scores(case)
     return f"{np.mean(named):.1f} ± {np.std(named):.1f} ({np.mean(matched):.1f})"
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from newkind.errors import ConfigError
+from newkind.optimizer_config import OptimizerConfig
 from newkind.setting import check_min_confidence, check_settings, setting
 
 if TYPE_CHECKING:
@@ -33,9 +34,8 @@ __all__ = [
 
 T = TypeVar("T")
 EffortName = Literal["quick", "standard", "thorough"]
+TrunkPrecision = Literal["fp32", "bf16", "int8"]
 DEFAULT_BACKBONE = "vit_small_patch14_dinov2.lvd142m"
-BASE_BATCH = 128
-"""Batch size for which the learning rate is given; another joint batch scales it linearly."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +58,10 @@ class BackboneConfig:
         Number of transformer blocks that are trained, counted from the last. With 0, features are stored instead of tokens.
     dtype : str, default="float16"
         Storage dtype of cached tokens: float16 or int8.
+    patch_tokens : int, default=0
+        Number of patch tokens per view in the token cache; similar ones are merged. 0 for all.
+    trunk_precision : str, default="fp32"
+        Precision of the frozen blocks: fp32, bf16 (mixed), or int8 on a CPU, which needs the extra `onnx`.
     view_seed : int, default=0
         Seed of the random views and of random weights.
     device : str, default="auto"
@@ -77,6 +81,8 @@ class BackboneConfig:
     views: int = setting(8, at_least=0, at_most=1000)
     tuned_blocks: int = setting(1, at_least=0)
     dtype: Literal["float16", "int8"] = "float16"
+    patch_tokens: int = setting(0, at_least=0)
+    trunk_precision: TrunkPrecision = "fp32"
     view_seed: int = setting(0, at_least=0, option=None)
     device: str = "auto"
 
@@ -88,20 +94,26 @@ class BackboneConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """Configuration of the training loop. The defaults are those of the published runs.
+    """Configuration of the training loop.
+
+    Learning rate, batch size and weight decay default to those of the method; the others to those of SimGCD's published runs.
 
     Parameters
     ----------
     epochs : int, default=200
         Number of epochs; 0 for no training.
-    batch_size : int, default=128
-        Batch size per process.
-    learning_rate : float, default=0.1
-        Learning rate for a joint batch of 128 images; scaled linearly with the joint batch size.
+    batch_size : int, optional
+        Batch size per process. Default: that of the method, 128 for most; no more than a tenth of the images, but at least
+        128.
+    learning_rate : float, optional
+        Learning rate for a joint batch of 128 images; scaled linearly with the joint batch size. Default: that of the
+        method, 0.1 for most.
     momentum : float, default=0.9
         Momentum of SGD.
-    weight_decay : float, default=5e-5
-        Weight decay of matrices; vectors have none.
+    weight_decay : float, optional
+        Weight decay. Default: that of the method.
+    decay_vectors : bool, optional
+        Whether biases and other vectors are decayed as well as matrices. Default: as the method.
     views_per_step : int, default=2
         Number of views per image in a training step.
     global_losses : bool, default=False
@@ -117,16 +129,17 @@ class TrainingConfig:
 
     Examples
     --------
-    >>> config = TrainingConfig(epochs=20)
-    >>> config.epochs, config.batch_size
-    (20, 128)
+    >>> config = TrainingConfig(epochs=20, batch_size=64)
+    >>> config.epochs, config.optimizer.batch_size, config.optimizer.learning_rate
+    (20, 64, 0.1)
     """
 
     epochs: int = setting(200, at_least=0)
-    batch_size: int = setting(BASE_BATCH, at_least=2)
-    learning_rate: float = setting(0.1, above=0)
+    batch_size: int | None = setting(None, at_least=2)
+    learning_rate: float | None = setting(None, above=0)
     momentum: float = setting(0.9, at_least=0, below=1, option=None)
-    weight_decay: float = setting(5e-5, at_least=0, option=None)
+    weight_decay: float | None = setting(None, at_least=0, option=None)
+    decay_vectors: bool | None = setting(None, option=None)
     views_per_step: int = setting(2, at_least=2)
     global_losses: bool = False
     precision: Literal["auto", "fp32", "bf16"] = "auto"
@@ -136,6 +149,27 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         check_settings(self)
+
+    @property
+    def optimizer(self) -> OptimizerConfig:
+        """Learning rate, batch size and weight decay; those of SimGCD where none is given."""
+        given = {item.name: getattr(self, item.name) for item in fields(OptimizerConfig)}
+        return OptimizerConfig(**{name: value for name, value in given.items() if value is not None})
+
+    def completed(self, own: OptimizerConfig) -> TrainingConfig:
+        """Copy in which what is not given is that of a method.
+
+        Parameters
+        ----------
+        own : OptimizerConfig
+            Settings of the method.
+
+        Returns
+        -------
+        TrainingConfig
+        """
+        missing = [item.name for item in fields(own) if getattr(self, item.name) is None]
+        return replace(self, **{name: getattr(own, name) for name in missing})
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from newkind.errors import RunError
 from newkind.pipeline.predict import predict as run_prediction
 from newkind.pipeline.predict import read_inputs
+from newkind.pipeline.refit import Refit, accept_refit, plan_refit
 from newkind.pipeline.results import Outcome
 from newkind.progress import progress_bar
 from newkind.runs.answer import Answer
@@ -305,6 +306,30 @@ class Discovery:
         Event
         """
         return self.decide(Decision("redo", event=event))
+
+    def refit(self) -> Refit:
+        """Solve the categories again with what decisions say; nothing changes before `accept`.
+
+        Returns
+        -------
+        Refit
+            With `moved`, the images that would change their category.
+        """
+        return plan_refit(self.run)
+
+    def accept(self, refit: Refit) -> Event:
+        """Use a refit from now on; `undo` selects the model before it again.
+
+        Parameters
+        ----------
+        refit : Refit
+            As from `refit`.
+
+        Returns
+        -------
+        Event
+        """
+        return accept_refit(self.run, refit)
 
     def history(self) -> list[Event]:
         """All events, also those that were undone.

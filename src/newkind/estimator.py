@@ -48,10 +48,10 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         Settings of the method, such as {"entropy_weight": 2.0}.
     epochs : int, optional
         Number of epochs; 0 for no training. Default: that of the effort; 200 for methods that need training.
-    batch_size : int, default=128
-        Batch size.
-    learning_rate : float, default=0.1
-        Learning rate for a batch of 128.
+    batch_size : int, optional
+        Batch size. Default: that of the method, 128 for most.
+    learning_rate : float, optional
+        Learning rate for a batch of 128. Default: that of the method, 0.1 for most.
     backbone : str, default="vit_small_patch14_dinov2.lvd142m"
         Name of a plain ViT in timm.
     weights : str, optional
@@ -105,8 +105,8 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         effort: EffortName | None = None,
         settings: dict[str, Any] | None = None,
         epochs: int | None = None,
-        batch_size: int = 128,
-        learning_rate: float = 0.1,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
         backbone: str = DEFAULT_BACKBONE,
         weights: str | None = None,
         random_weights: bool = False,

@@ -22,8 +22,9 @@ def test_estimate_k(newkind: Newkind, fails: Fails, features: Path, tmp_path: Pa
     assert 8 <= found["n_categories"] <= 13
     assert (tmp_path / "k" / "estimate-k.svg").read_text().startswith("<svg")
     fails("exists", "estimate-k", features, "--out", tmp_path / "k")
-    published = newkind("estimate-k", features, "--published", "--max-categories", "40")
-    assert published.returncode == 0, published.stderr
+    for search in ("brent", "binary"):
+        published = newkind("estimate-k", features, "--published", "--search", search, "--max-categories", "40")
+        assert published.returncode == 0, published.stderr
 
 
 def test_discover_with_an_unknown_number(newkind: Newkind, features: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The mixture with target sizes against a plain computation, one sample at a time."""
 
+import labelled_mixture
 import numpy as np
 import pytest
 import torch
@@ -7,6 +8,7 @@ from torch.nn import functional as F
 
 from error_codes import raises
 from newkind.clustering import KnownSizes, TargetSizes, fit_mixture, mixture, refine_mixture, target_sizes
+from newkind.clustering.known_sizes import class_means
 from newkind.errors import ConfigError
 
 
@@ -132,3 +134,38 @@ def test_target_sizes():
     assert target_sizes(known, 5, 66, balance=3.0).balance.tolist() == [8.0, 8.0, 3.0, 3.0, 3.0]
     with raises(ConfigError, "fewer-categories-than-classes"):
         target_sizes(known, 1, 66)
+
+
+def test_forbidden_pairs_leave_the_category_alone() -> None:
+    """As if the sample were not there for that category, also when rows are read in several chunks."""
+    x, labels = labelled_mixture.mixture(4, 2)
+    z = F.normalize(x, dim=1)
+    given = torch.from_numpy(labels)
+    start = class_means(z, np.arange(len(z)) // 24, 4)
+    sizes = TargetSizes(torch.full((4,), 24.0), torch.full((4,), 0.5), np.zeros(0))
+    rows = np.flatnonzero((labels < 0) & (np.arange(len(z)) // 24 == 3))
+    forbidden = torch.tensor([[int(i), 3] for i in rows])
+    free = refine_mixture(z, start, labels=given, sizes=sizes)
+    found = refine_mixture(z, start, labels=given, sizes=sizes, forbidden=forbidden)
+    plain = _plain_refinement(z, start, given, sizes, forbidden)
+    torch.testing.assert_close(found.directions, plain, rtol=1e-4, atol=1e-4)
+    own = z[rows].mean(dim=0)
+    assert float(own @ found.directions[3]) < float(own @ free.directions[3])
+    nothing = refine_mixture(z, start, labels=given, sizes=sizes, forbidden=torch.zeros(0, 2, dtype=torch.int64))
+    torch.testing.assert_close(nothing.directions, free.directions)
+
+
+def _plain_refinement(
+    z: torch.Tensor, c: torch.Tensor, labels: torch.Tensor, sizes: TargetSizes, forbidden: torch.Tensor
+) -> torch.Tensor:
+    """The same iteration with one dense table of memberships."""
+    b = torch.zeros(len(c))
+    step = 1 / (1 + float(sizes.balance.max()))
+    for _ in range(60):
+        logits = z @ c.T / 0.05 + b
+        logits[forbidden[:, 0], forbidden[:, 1]] = -torch.inf
+        q = logits.softmax(dim=1)
+        q[labels >= 0] = F.one_hot(labels[labels >= 0], len(c)).float()
+        c = F.normalize(q.T @ z, dim=1)
+        b = b + step * (-sizes.balance * (q.sum(dim=0) / sizes.target).clamp_min(1e-3).log() - b)
+    return c

@@ -1,5 +1,6 @@
 """Every supported format decodes to what an image viewer shows, and a bad file is refused by name."""
 
+import io
 import struct
 import zlib
 from pathlib import Path
@@ -142,3 +143,30 @@ def test_truncated_jpeg_is_broken(tmp_path: Path) -> None:
     Image.fromarray(np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)).save(path)
     with raises(BrokenImage, "broken-image"):
         decode(path.read_bytes()[:-600], name="x.jpg")
+
+
+@pytest.mark.parametrize(
+    ("shorter_side", "size"), [(None, (800, 600)), (301, (800, 600)), (300, (400, 300)), (70, (100, 75))]
+)
+def test_a_large_jpeg_is_decoded_with_no_more_pixels_than_needed(
+    shorter_side: int | None, size: tuple[int, int]
+) -> None:
+    coarse = np.random.default_rng(0).integers(0, 255, (6, 8, 3), dtype=np.uint8)
+    image = Image.fromarray(coarse).resize((800, 600), Image.Resampling.BICUBIC)
+    file = io.BytesIO()
+    image.save(file, "JPEG", quality=95)
+    found = decode(file.getvalue(), name="x.jpg", shorter_side=shorter_side)
+    assert found.size == size
+    plain = decode(file.getvalue(), name="x.jpg").resize(size, Image.Resampling.BOX)
+    assert np.abs(np.asarray(found, dtype=float) - np.asarray(plain, dtype=float)).mean() < 2
+
+
+def test_other_formats_and_rotated_jpeg_files_are_reduced_as_they_can() -> None:
+    image = Image.new("RGB", (400, 200), "red")
+    exif = image.getexif()
+    exif[0x0112] = 6  # to be turned by 90 degrees
+    jpeg, png = io.BytesIO(), io.BytesIO()
+    image.save(jpeg, "JPEG", exif=exif)
+    image.save(png, "PNG")
+    assert decode(jpeg.getvalue(), name="x.jpg", shorter_side=50).size == (50, 100)
+    assert decode(png.getvalue(), name="x.png", shorter_side=50).size == (400, 200)

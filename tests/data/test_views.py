@@ -80,3 +80,16 @@ def test_other_sizes_keep_the_ratio() -> None:
     assert ViewRecipe(image_size=168).resized == 192
     with raises(DataError, "out-of-range"):
         ViewRecipe(image_size=224, crop_share=0)
+
+
+def test_a_large_image_is_reduced_before_it_is_resized() -> None:
+    """It looks the same, and an image below the gap is resized as published."""
+    plain = ViewRecipe(image_size=28, reducing_gap=1000.0)
+    recipe = ViewRecipe(image_size=28)
+    assert (recipe.resized, recipe.decoded) == (32, 96)
+    large = photograph(800, 600)
+    found, exact = (resize_for_views(large, r).float() for r in (recipe, plain))
+    assert found.shape == exact.shape == (3, 32, 42)
+    assert (found - exact).abs().mean() < 2
+    small = photograph(180, 150)
+    assert torch.equal(resize_for_views(small, recipe), resize_for_views(small, plain))

@@ -10,11 +10,23 @@ from torch.nn import functional as F
 
 from newkind.losses import contrastive_loss
 
-FORMS = ["SimCLR", "other views", "other samples", "other views and samples"]
+FORMS = [
+    "SimCLR",
+    "other views",
+    "other samples",
+    "other views and samples",
+    "printed",
+    "printed other views and samples",
+]
 
 
 def slowly(
-    z: list[list[float]], ids: list[int], t: float, views: list[int] | None = None, samples: list[int] | None = None
+    z: list[list[float]],
+    ids: list[int],
+    t: float,
+    views: list[int] | None = None,
+    samples: list[int] | None = None,
+    left_out: list[int] | None = None,
 ) -> float:
     losses = []
     for i in range(len(z)):
@@ -22,7 +34,8 @@ def slowly(
         positives = [p for p in candidates if ids[p] == ids[i] and (samples is None or samples[p] != samples[i])]
         if positives:
             weight = {a: exp(sum(x * y for x, y in zip(z[i], z[a], strict=True)) / t) for a in candidates}
-            losses.append(sum(-log(weight[p] / sum(weight.values())) for p in positives) / len(positives))
+            total = sum(w for a, w in weight.items() if left_out is None or left_out[a] != left_out[i])
+            losses.append(sum(-log(weight[p] / total) for p in positives) / len(positives))
     return sum(losses) / len(losses) if losses else 0.0
 
 
@@ -35,7 +48,8 @@ def batch(n_samples: int, n_views: int = 2, seed: int = 0) -> tuple[Tensor, Tens
 
 
 def narrowed(form: str, samples: Tensor, views: Tensor) -> dict[str, Tensor]:
-    return ({"views": views} if "views" in form else {}) | ({"samples": samples} if "samples" in form else {})
+    found = ({"views": views} if "views" in form else {}) | ({"samples": samples} if "samples" in form else {})
+    return found | ({"left_out": samples} if "printed" in form else {})
 
 
 @pytest.mark.parametrize("temperature", [0.07, 1.0])

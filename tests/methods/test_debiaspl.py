@@ -37,8 +37,8 @@ def plain_classification(
 
 @pytest.mark.parametrize("n_views", [2, 3])
 def test_objective_over_steps(n_views: int) -> None:
-    method = small_method("debiaspl", pseudo_label_weight=3.0, mean_momentum=0.6).double()
-    as_gcd = GCD(DIM, K, GCDConfig(projector_hidden=32, projector_out=8)).double()
+    method = small_method("debiaspl", pseudo_label_weight=3.0, mean_momentum=0.6, threshold=0.7).double()
+    as_gcd = GCD(DIM, K, GCDConfig(projector_hidden=32, projector_out=8, projector_width=0)).double()
     as_gcd.projector.load_state_dict(method.projector.state_dict())
     q = np.full(K, 1 / K)
     for step in range(3):
@@ -54,7 +54,7 @@ def test_objective_over_steps(n_views: int) -> None:
 
 
 def test_without_a_teacher_the_network_labels_for_itself() -> None:
-    method = small_method("debiaspl", teacher_decay=None).double()
+    method = small_method("debiaspl", teacher_decay=None, threshold=0.7).double()
     assert method.teacher_decay is None
     assert Network(None, method).teacher is None
     prototypes = torch.eye(K, DIM, dtype=torch.float64)
@@ -101,5 +101,8 @@ def test_bad_settings(bad: dict) -> None:
         DebiasPLConfig(**bad)
 
 
-def test_the_published_decay() -> None:
-    assert DebiasPL(DIM, 5, DebiasPLConfig(projector_hidden=8)).teacher_decay == 0.999
+def test_the_published_settings() -> None:
+    method = DebiasPL(DIM, 5, DebiasPLConfig(projector_hidden=8))
+    assert (method.teacher_decay, method.teacher_ramp) == (0.999, True)
+    assert (method.config.threshold, method.config.pseudo_label_weight, method.config.mean_momentum) == (0.8, 10, 0.999)
+    assert method.optimizer.learning_rate * method.optimizer.batch_size / 128 == pytest.approx(0.003)

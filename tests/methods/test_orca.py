@@ -90,6 +90,12 @@ def test_a_training_grows_surer_and_remembers_it(tmp_path) -> None:
     assert len(blobs()[0]) > count / 2 / 2  # two views of about half of what the last epoch drew
 
 
+def test_prototypes_start_with_length_1() -> None:
+    lengths = [small_method("orca", unit_prototypes=unit).classifier.prototypes.norm(dim=1) for unit in (True, False)]
+    torch.testing.assert_close(lengths[0], torch.ones(len(lengths[0])))
+    assert lengths[1].max() < 0.9
+
+
 @pytest.mark.parametrize(
     "bad", [{"temperature": 0.0}, {"max_margin": -0.1}, {"pair_weight": -1.0}, {"entropy_weight": float("nan")}]
 )

@@ -1,6 +1,7 @@
 """SimGCD's whole objective against a plain computation from the formulas, and its recipes."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ def softmax(x: np.ndarray) -> np.ndarray:
     return e / e.sum(axis=-1, keepdims=True)
 
 
-def plain_objective(z, logits, labels, n_views, teacher, epsilon, *, release: bool) -> float:
+def plain_objective(z, logits, labels, n_views, teacher, epsilon, *, release: bool, printed: bool = False) -> float:
     """Loops over anchors and positives, in float64."""
     b = len(labels)
     sample, view, label = np.tile(np.arange(b), n_views), np.repeat(np.arange(n_views), b), np.tile(labels, n_views)
@@ -28,7 +29,8 @@ def plain_objective(z, logits, labels, n_views, teacher, epsilon, *, release: bo
         losses = []
         for i in rows:
             candidates = [j for j in rows if j != i and (release or view[j] != view[i])]
-            denominator = sum(math.exp(z[i] @ z[j] / tau) for j in candidates)
+            below = [j for j in candidates if not (printed and sample[i] == sample[j])]
+            denominator = sum(math.exp(z[i] @ z[j] / tau) for j in below)
             own = [j for j in candidates if positive(i, j)]
             if own:
                 losses.append(np.mean([-math.log(math.exp(z[i] @ z[j] / tau) / denominator) for j in own]))
@@ -47,11 +49,13 @@ def plain_objective(z, logits, labels, n_views, teacher, epsilon, *, release: bo
     return 0.65 * (infonce + distil + epsilon * entropy) + 0.35 * (supcon + supervised)
 
 
-@pytest.mark.parametrize("recipe", ["release", "paper"])
+@pytest.mark.parametrize("recipe", ["release", "paper", "printed"])
 @pytest.mark.parametrize("n_views", [2, 3])
 def test_objective(recipe: str, n_views: int) -> None:
     torch.manual_seed(0)
-    method = SimGCD(16, 7, simgcd_recipe(recipe, benchmark="cub")).double()
+    config = simgcd_recipe("release" if recipe == "release" else "paper", benchmark="cub")
+    config = replace(config, negatives="printed") if recipe == "printed" else config
+    method = SimGCD(16, 7, config).double()
     with torch.no_grad():  # the projector starts so small that everything would look alike
         for parameter in method.projector.parameters():
             parameter *= 20
@@ -63,7 +67,9 @@ def test_objective(recipe: str, n_views: int) -> None:
     progress = epoch / 29
     teacher = 0.07 - 0.03 * progress if release else 0.04 + 0.03 * (1 + math.cos(math.pi * progress)) / 2
     z, logits = method.projector(features).detach().numpy(), method.logits(features).detach().numpy()
-    expected = plain_objective(z, logits, labels.numpy(), n_views, teacher, 2.0, release=release)
+    expected = plain_objective(
+        z, logits, labels.numpy(), n_views, teacher, 2.0, release=release, printed=recipe == "printed"
+    )
     assert total.item() == pytest.approx(expected, rel=1e-9)
 
 

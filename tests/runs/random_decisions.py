@@ -10,7 +10,7 @@ from newkind.errors import RunError
 from newkind.runs.answer import Answer
 from newkind.runs.decision import Decision, Event
 from newkind.runs.replay import LoadRefit, replay
-from newkind.runs.resolve import resolve
+from newkind.runs.resolve import resolve, resolve_undo
 
 __all__ = ["KINDS", "no_refit", "random_decision", "random_events"]
 
@@ -69,7 +69,9 @@ def random_events(
     for kind in kinds:
         answer = replay(model_answer, events, load_refit)
         try:
-            decision = resolve(random_decision(kind, answer, rng), answer, events)
+            asked = random_decision(kind, answer, rng)
+            is_undo = asked.kind in ("undo", "redo")
+            decision = resolve_undo(asked, events) if is_undo else resolve(asked, answer, events)
         except RunError:
             continue
         events.append(Event(len(events) + 1, "2026-01-01T00:00:00.000Z", "ada", len(events), decision))

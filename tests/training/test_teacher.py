@@ -32,9 +32,17 @@ class Tuned(nn.Module):
         return self.norm(self.block(tokens.cls))
 
 
-def fresh_network(seed: int = 0, *, tuned: bool = True, decay: float | None = DECAY) -> Network:
+def fresh_network(seed: int = 0, *, tuned: bool = True, decay: float | None = DECAY, ramp: bool = True) -> Network:
     torch.manual_seed(seed)
-    config = DebiasPLConfig(projector_hidden=8, projector_out=4, teacher_decay=decay, mean_momentum=0.5, threshold=0.3)
+    config = DebiasPLConfig(
+        projector_hidden=8,
+        projector_out=4,
+        teacher_decay=decay,
+        teacher_ramp=ramp,
+        mean_momentum=0.5,
+        threshold=0.3,
+        pseudo_label_weight=1.0,
+    )
     return Network(Tuned() if tuned else None, DebiasPL(DIM, K, config))  # type: ignore[arg-type]
 
 
@@ -48,7 +56,7 @@ def trained(network: Network, folder: Path, epochs: int) -> None:
     truth = np.arange(48) % K
     values = (2 * np.eye(K, DIM)[truth] + 0.3 * rng.normal(size=(48, DIM))).astype(np.float32)
     labels = np.where((truth < 2) & (np.arange(48) < 24), truth, -1)
-    config = TrainingConfig(epochs=epochs, batch_size=16, checkpoint_seconds=0)
+    config = TrainingConfig(epochs=epochs, batch_size=16, learning_rate=0.1, checkpoint_seconds=0)
     trainer_for(network, values, labels, config, folder).train(lambda _: None)
 
 
@@ -62,8 +70,9 @@ def teachers(network: Network) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("tuned", [True, False])
-def test_values_over_steps(tuned: bool) -> None:
-    network = fresh_network(tuned=tuned)
+@pytest.mark.parametrize("ramp", [True, False])
+def test_values_over_steps(tuned: bool, ramp: bool) -> None:
+    network = fresh_network(tuned=tuned, ramp=ramp)
     expected = own(network)
     assert expected.keys() == teachers(network).keys()
     for n in range(4):
@@ -72,7 +81,7 @@ def test_values_over_steps(tuned: bool) -> None:
                 if parameter.requires_grad:
                     parameter += torch.randn_like(parameter)
         network.update_teacher()
-        student, decay = own(network), min(DECAY, (1 + n) / (10 + n))
+        student, decay = own(network), min(DECAY, (1 + n) / (10 + n)) if ramp else DECAY
         expected = {name: decay * value + (1 - decay) * student[name] for name, value in expected.items()}
     for name, value in teachers(network).items():
         np.testing.assert_allclose(value, expected[name], rtol=1e-5, atol=1e-6)

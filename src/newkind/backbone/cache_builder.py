@@ -134,6 +134,7 @@ def _fill(
             lambda image: list(
                 zip(wanted, image_views(image, [p.plan.key for p in wanted], wanted[0].plan.digests[i]), strict=True)
             ),
+            shorter_side=parts[0].plan.key.recipe.decoded,
         )
 
     todo = sorted(set().union(*(part.todo for part in parts)))

@@ -95,6 +95,7 @@ def _describe(folder: Path) -> StoredCache:
         about = json.loads((folder / "meta.json").read_text())["about"]
         n_images = (folder / "index.bin").stat().st_size // ENTRY.itemsize
         content = f"tokens, {about['n_views']} + 1 views" if "view" not in about else _view_name(int(about["view"]))
+        content += f", {about['precision']}" if "precision" in about else ""
         return StoredCache(folder, about["place"], about["backbone"], content, n_images, size)
     except (OSError, ValueError, KeyError, TypeError):
         return StoredCache(folder, "?", "?", "?", 0, size, readable=False)

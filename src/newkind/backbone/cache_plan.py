@@ -1,7 +1,7 @@
 """Planning the token cache: which images have no tokens yet, and how much disk space they need.
 
 A cache is a folder named after the data, with a key of everything that its tokens depend on: the weights of the backbone,
-where it is split, the view recipe, the seed, the number of views, and the storage dtype. Inside it, a record is found by the
+where it is split, the precision of its frozen blocks, the view recipe, the seed, the number of views, and the storage dtype. Inside it, a record is found by the
 content of its image. Features have one such folder per view, so that views can be added later.
 """
 
@@ -19,6 +19,7 @@ from newkind.backbone.decoded_views import content_digest
 from newkind.backbone.record_layout import RecordLayout
 from newkind.backbone.token_store import TokenStore
 from newkind.backbone.vit import Trunk
+from newkind.config import TrunkPrecision
 from newkind.data import Collection, Features, FileImages, Images, printable
 from newkind.data.prefetch import map_ahead, n_cpus
 from newkind.data.views import ViewRecipe, random_views
@@ -60,6 +61,10 @@ class CacheKey:
         Storage dtype of the tokens; float32 for features.
     view : int, optional
         Number of the only view of a record, for features. Default: the evaluation view and V random views.
+    precision : {"fp32", "bf16", "int8"}, default="fp32"
+        Precision of the frozen blocks.
+    patch_tokens : int, default=0
+        Number of patch tokens per view after merging; 0 for all.
     """
 
     backbone: str
@@ -70,9 +75,20 @@ class CacheKey:
     seed: int
     dtype: str = "float16"
     view: int | None = None
+    precision: TrunkPrecision = "fp32"
+    patch_tokens: int = 0
 
     @classmethod
-    def of_feature(cls, view: int, *, backbone: str, weights_sha256: str, recipe: ViewRecipe, seed: int) -> CacheKey:
+    def of_feature(
+        cls,
+        view: int,
+        *,
+        backbone: str,
+        weights_sha256: str,
+        recipe: ViewRecipe,
+        seed: int,
+        precision: TrunkPrecision = "fp32",
+    ) -> CacheKey:
         """Key of the features of one view; only random views depend on the seed."""
         return cls(
             backbone=backbone,
@@ -83,6 +99,7 @@ class CacheKey:
             seed=seed if view else 0,
             dtype="float32",
             view=view,
+            precision=precision,
         )
 
     @property
@@ -96,8 +113,9 @@ class CacheKey:
         return GROUP if self.view is None else FEATURE_GROUP
 
     def settings(self) -> dict[str, Any]:
-        """All fields as JSON; without `view` for tokens, whose caches are older than that field."""
-        return {name: value for name, value in asdict(self).items() if name != "view" or value is not None}
+        """All fields as JSON; without defaults of fields that are newer than some caches."""
+        newer = {"view": None, "precision": "fp32", "patch_tokens": 0}
+        return {name: value for name, value in asdict(self).items() if name not in newer or value != newer[name]}
 
     def folder(self, place: str) -> Path:
         """Folder of the cache.
@@ -233,6 +251,7 @@ def _plan(place: str, key: CacheKey, trunk: Trunk, digests: list[bytes]) -> Cach
         dim=trunk.dim,
         dtype=key.dtype,
         keep_moments=trunk.keep_moments,
+        keep_sizes=trunk.n_patches > 0,
     )
     folder = key.folder(place)
     known: set[bytes] = {b""}

@@ -21,21 +21,23 @@ DIGEST_BYTES = 16
 N_LOGGED = 5
 
 
-def views_or_skipped(images: Images, index: int, views_of: Callable[[Image.Image], R]) -> R | Skipped:
-    """Views of one decoded image, or its name and the reason why it cannot be decoded."""
+def views_or_skipped(
+    images: Images, index: int, views_of: Callable[[Image.Image], R], *, shorter_side: int
+) -> R | Skipped:
+    """Views of one image, decoded with at least `shorter_side` pixels if it has them; or why it cannot be decoded."""
     try:
-        return views_of(images.open(index))
+        return views_of(images.open_reduced(index, shorter_side=shorter_side))
     except BrokenImage as error:
         return _skipped(images, index, error)
 
 
-def opened_with_digest(images: Images, index: int) -> tuple[Image.Image, bytes] | Skipped:
-    """One decoded image and the digest of its content, from one read of a file; or why it cannot be decoded."""
+def opened_with_digest(images: Images, index: int, *, shorter_side: int) -> tuple[Image.Image, bytes] | Skipped:
+    """One image, decoded as in `views_or_skipped`, and the digest of its content, from one read of a file."""
     try:
         if not isinstance(images, FileImages):
-            return images.open(index), content_digest(images, index)
+            return images.open_reduced(index, shorter_side=shorter_side), content_digest(images, index)
         content = images.content(index)
-        return decode(content, name=images.names[index]), _digest(content)
+        return decode(content, name=images.names[index], shorter_side=shorter_side), _digest(content)
     except BrokenImage as error:
         return _skipped(images, index, error)
 

@@ -111,7 +111,7 @@ class FoldedBlock(nn.Module):
         self.rope: Tensor | None
         self.register_buffer("rope", rope, persistent=False)
 
-    def forward(self, xhat: Tensor, cls: Tensor) -> Tensor:
+    def forward(self, xhat: Tensor, cls: Tensor, sizes: Tensor | None = None) -> Tensor:
         """Compute the class feature after the final norm.
 
         Parameters
@@ -120,18 +120,20 @@ class FoldedBlock(nn.Module):
             Normalised tokens; the class token is the first.
         cls : Tensor of shape (B, d)
             Class token before the normalisation.
+        sizes : Tensor of shape (B, N), optional
+            Number of tokens that each token is the mean of. Default: one.
 
         Returns
         -------
         Tensor of shape (B, d)
         """
         block = self.block
-        attended = block.drop_path1(_scaled(block, 1, self._attend(xhat)))
+        attended = block.drop_path1(_scaled(block, 1, self._attend(xhat, sizes)))
         cls = cls + attended
         cls = cls + block.drop_path2(_scaled(block, 2, block.mlp(block.norm2(cls))))
         return self.norm(cls)  # type: ignore[no-any-return]
 
-    def _attend(self, xhat: Tensor) -> Tensor:
+    def _attend(self, xhat: Tensor, sizes: Tensor | None) -> Tensor:
         """Output of the attention for the class token, (B, d), from xhat (B, N, d)."""
         attn, gamma, beta = self.block.attn, self.block.norm1.weight, self.block.norm1.bias
         weights, heads = _projections(attn), attn.num_heads
@@ -144,6 +146,8 @@ class FoldedBlock(nn.Module):
             scores = folded @ xhat.transpose(1, 2)  # (B, H, N)
         else:
             scores = self._scores_from_keys(xhat, q * attn.scale, weights)
+        if sizes is not None:  # as if each token were there so many times
+            scores = scores + sizes.log()[:, None].to(scores)
         context = scores.softmax(dim=-1).to(xhat.dtype) @ xhat  # (B, H, d)
         w_v = weights.w_v.view(heads, -1, xhat.shape[-1])  # (H, d_h, d)
         out = torch.einsum("bhd,hed->bhe", gamma * context + beta, w_v).flatten(1)  # (B, attn_dim)

@@ -10,6 +10,7 @@ from newkind.backbone.vit import FeatureTrunk, Trunk, TunedBlocks, split
 from newkind.backbone.weights import load_vit
 from newkind.config import BackboneConfig
 from newkind.device import choose_device
+from newkind.errors import ConfigError
 
 __all__ = ["Backbone", "load_backbone"]
 
@@ -50,8 +51,23 @@ def load_backbone(config: BackboneConfig) -> Backbone:
     Returns
     -------
     Backbone
+
+    Raises
+    ------
+    ConfigError
+        With code `conflict` for int8 on an accelerator or merged tokens with several tuned blocks, `missing-package` for
+        int8 without onnxruntime.
+    BackboneError, WeightsError
+        If the backbone or its weights cannot be used.
     """
     device = choose_device(config.device)
+    if config.trunk_precision == "int8" and device.type != "cpu":
+        raise ConfigError(
+            f"int8 is computed on a CPU, but the device is {device}.",
+            fix="Set `device` to cpu, or `trunk_precision` to bf16.",
+            code="conflict",
+            setting="trunk_precision",
+        )
     loaded = load_vit(
         config.name,
         image_size=config.image_size,
@@ -59,7 +75,13 @@ def load_backbone(config: BackboneConfig) -> Backbone:
         random=config.random_weights,
         seed=config.view_seed,
     )
+    trunk: Trunk
+    tuned: TunedBlocks | None
     if config.tuned_blocks == 0:
-        return Backbone(FeatureTrunk(loaded.model).to(device), None, loaded.sha256, loaded.source, device)
-    trunk, tuned = split(loaded.model, n_tuned=config.tuned_blocks)
-    return Backbone(trunk.to(device), tuned.to(device), loaded.sha256, loaded.source, device)
+        trunk, tuned = FeatureTrunk(loaded.model), None
+    else:
+        trunk, tuned = split(loaded.model, n_tuned=config.tuned_blocks)
+        trunk.merge_patches(config.patch_tokens)
+        tuned.to(device)
+    trunk.use_precision(config.trunk_precision)
+    return Backbone(trunk.to(device), tuned, loaded.sha256, loaded.source, device)

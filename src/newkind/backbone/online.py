@@ -96,7 +96,8 @@ class OnlineTokens:
         """New random views of each image of a batch: Tokens of n_views * B views, view by view."""
 
         def views_of(step: int, position: int, index: int) -> Tensor:
-            resized = resize_for_views(self.images.open(index), self.recipe)
+            image = self.images.open_reduced(index, shorter_side=self.recipe.decoded)
+            resized = resize_for_views(image, self.recipe)
             rng = np.random.default_rng((*seed, step, position))
             return torch.stack([random_view(resized, self.recipe, rng) for _ in range(n_views)])
 
@@ -108,7 +109,7 @@ class OnlineTokens:
         """Numbered views of each image of a batch that can be decoded."""
 
         def checked_views(_: int, position: int, index: int) -> tuple[int, Tensor | None]:
-            found = opened_with_digest(self.images, index)
+            found = opened_with_digest(self.images, index, shorter_side=self.recipe.decoded)
             self._is_checked[index] = True
             if isinstance(found, Skipped):
                 self._broken[index] = found

@@ -31,6 +31,8 @@ class RecordLayout:
         Storage dtype; int8 has one scale per token. Features are always float32.
     keep_moments : bool, default=False
         Whether the moments of the tokens are stored.
+    keep_sizes : bool, default=False
+        Whether the sizes of merged tokens are stored.
 
     Raises
     ------
@@ -43,6 +45,7 @@ class RecordLayout:
     dim: int
     dtype: str = "float16"
     keep_moments: bool = False
+    keep_sizes: bool = False
 
     def __post_init__(self) -> None:
         if self.dtype not in ("float16", "int8") and self.n_tokens:
@@ -71,6 +74,8 @@ class RecordLayout:
         fields.append(("cls", "<f4", (self.dim,)))
         if self.keep_moments:
             fields.append(("moments", "<f4", (self.n_tokens, 2)))
+        if self.keep_sizes:
+            fields.append(("sizes", "<u2", (self.n_tokens,)))
         return np.dtype(fields, align=True)
 
     @property
@@ -103,6 +108,8 @@ class RecordLayout:
             packed["xhat"] = xhat.to(torch.float16).numpy()
         if self.keep_moments and tokens.moments is not None:
             packed["moments"] = tokens.moments.float().cpu().numpy()
+        if self.keep_sizes and tokens.sizes is not None:
+            packed["sizes"] = tokens.sizes.cpu().numpy()
         return packed.reshape(-1, self.n_views + 1)
 
     def unpack(self, packed: NDArray[np.void]) -> Tokens:
@@ -125,4 +132,5 @@ class RecordLayout:
         if self.dtype == "int8":
             xhat *= torch.from_numpy(packed["scale"])[..., None]
         moments = torch.from_numpy(packed["moments"]).clone() if self.keep_moments else None
-        return Tokens(xhat, cls, moments)
+        sizes = torch.from_numpy(packed["sizes"].astype(np.float32)) if self.keep_sizes else None
+        return Tokens(xhat, cls, moments, sizes)

@@ -172,6 +172,7 @@ def plan_caches(
                 weights_sha256=backbone.sha256,
                 recipe=recipe,
                 seed=config.view_seed,
+                precision=config.trunk_precision,
             )
             for view in sorted({*views, *random_views(config.views)})
         ]
@@ -185,6 +186,8 @@ def plan_caches(
                 n_views=config.views,
                 seed=config.view_seed,
                 dtype=config.dtype,
+                precision=config.trunk_precision,
+                patch_tokens=config.patch_tokens,
             )
         ]
     return [plan_cache(collection, key, backbone.trunk, digests=digests) for key in keys]

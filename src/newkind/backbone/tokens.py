@@ -47,11 +47,14 @@ class Tokens:
         Class token before the LayerNorm, or the feature.
     moments : Tensor of shape (B, N, 2), optional
         Mean and standard deviation of each token before the LayerNorm. Only needed if more than one block is tuned.
+    sizes : Tensor of shape (B, N), optional
+        Number of tokens that each token is the mean of. Default: one.
     """
 
     xhat: Tensor
     cls: Tensor
     moments: Tensor | None = None
+    sizes: Tensor | None = None
 
     @classmethod
     def of_features(cls, features: Tensor) -> Tokens:
@@ -87,7 +90,8 @@ class Tokens:
         Tokens
         """
         moved = (
-            t if t is None else t.to(device, non_blocking=non_blocking) for t in (self.xhat, self.cls, self.moments)
+            t if t is None else t.to(device, non_blocking=non_blocking)
+            for t in (self.xhat, self.cls, self.moments, self.sizes)
         )
         return Tokens(*moved)  # type: ignore[arg-type]
 
@@ -107,10 +111,12 @@ def join_tokens(parts: list[Tokens]) -> Tokens:
     if len(parts) == 1:
         return parts[0]
     moments = [part.moments for part in parts if part.moments is not None]
+    sizes = [part.sizes for part in parts if part.sizes is not None]
     return Tokens(
         torch.cat([part.xhat for part in parts]),
         torch.cat([part.cls for part in parts]),
         torch.cat(moments) if moments else None,
+        torch.cat(sizes) if sizes else None,
     )
 
 

@@ -10,8 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from newkind.backbone.folded import FoldedBlock, normalise_tokens, why_not_foldable
+from newkind.backbone.int8_blocks import Int8Blocks
+from newkind.backbone.merging import merge_tokens
 from newkind.backbone.tokens import Tokens, join_tokens
-from newkind.errors import BackboneError
+from newkind.config import TrunkPrecision
+from newkind.errors import BackboneError, ConfigError
 
 __all__ = ["FeatureTrunk", "SplitBackbone", "Trunk", "TunedBlocks", "build_vit", "seconds_per_view", "split"]
 
@@ -177,6 +180,10 @@ class Trunk(nn.Module):
         Number of tokens per view, N.
     dim : int
         Dimension of a token, d.
+    precision : {"fp32", "bf16", "int8"}
+        Precision of the frozen blocks; see `use_precision`.
+    n_patches : int
+        Number of patch tokens per view after merging; 0 if they are not merged.
     """
 
     def __init__(self, model: Any, *, eps: float, keep_moments: bool, rope: Tensor | None) -> None:
@@ -185,10 +192,62 @@ class Trunk(nn.Module):
         self.dim: int = model.embed_dim
         self.eps = eps
         self.keep_moments = keep_moments
+        self.n_patches = 0
+        self.precision: TrunkPrecision = "fp32"
+        self.int8: Int8Blocks | None = None
         self.model: Any = model
         self.rope: Tensor | None
         self.register_buffer("rope", rope, persistent=False)
         self.requires_grad_(False).eval()
+
+    def use_precision(self, precision: TrunkPrecision) -> None:
+        """Choose the precision of the frozen blocks. Patch embedding and what follows the blocks stay in fp32.
+
+        Parameters
+        ----------
+        precision : {"fp32", "bf16", "int8"}
+            bf16 is torch's mixed precision. int8 is computed by onnxruntime, on a CPU.
+
+        Raises
+        ------
+        BackboneError, ConfigError
+            As `Int8Blocks`.
+        """
+        self.int8 = Int8Blocks(self.model.blocks, rope=self.rope) if precision == "int8" else None
+        self.precision = precision
+
+    def merge_patches(self, n_patches: int) -> None:
+        """Merge similar patch tokens after the blocks, so that tokens need less disk space.
+
+        Parameters
+        ----------
+        n_patches : int
+            Number of patch tokens per view to keep; 0, or no fewer than there are, for all.
+
+        Raises
+        ------
+        ConfigError
+            With code `conflict` if more than one block is tuned: all but the last need every token.
+        BackboneError
+            With code `unsupported-merging` for rotary positions, which a merged token does not have.
+        """
+        n_prefix = self.model.num_prefix_tokens
+        if not 0 < n_patches < self.n_tokens - n_prefix:
+            return
+        if self.keep_moments:
+            raise ConfigError(
+                "Tokens can only be merged before the last block.",
+                fix="Leave out `patch_tokens`, or tune one block.",
+                code="conflict",
+                setting="patch_tokens",
+            )
+        if self.rope is not None:
+            raise BackboneError(
+                "Tokens of a backbone with rotary positions cannot be merged.",
+                fix="Leave out `patch_tokens`.",
+                code="unsupported-merging",
+            )
+        self.n_patches, self.n_tokens = n_patches, n_prefix + n_patches
 
     def train(self, mode: bool = True) -> Trunk:  # noqa: ARG002
         """Stay in evaluation mode.
@@ -226,13 +285,25 @@ class Trunk(nn.Module):
         model = self.model
         x = model._pos_embed(model.patch_embed(images))
         x = model.norm_pre(x[0] if isinstance(x, tuple) else x)  # EVA-style models return the rotary positions too
-        for block in model.blocks:
-            x = block(x) if self.rope is None else block(x, rope=self.rope)
+        x = self._blocks(x)
         moments = None
         if self.keep_moments:
             variance, mean = torch.var_mean(x, dim=-1, keepdim=True, correction=0)
             moments = torch.cat([mean, (variance + self.eps).sqrt()], dim=-1)  # (B, N, 2)
-        return Tokens(normalise_tokens(x, self.eps), x[:, 0].clone(), moments)
+        xhat, cls = normalise_tokens(x, self.eps), x[:, 0].clone()
+        if not self.n_patches:
+            return Tokens(xhat, cls, moments)
+        merged = merge_tokens(xhat, n_prefix=self.model.num_prefix_tokens, n_patches=self.n_patches)
+        return Tokens(merged.xhat, cls, sizes=merged.sizes)
+
+    def _blocks(self, x: Tensor) -> Tensor:
+        """Tokens (B, N, d) through all frozen blocks, in the chosen precision."""
+        if self.int8 is not None:
+            return self.int8(x)
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=self.precision == "bf16"):
+            for block in self.model.blocks:
+                x = block(x) if self.rope is None else block(x, rope=self.rope)
+        return x.float()
 
 
 class TunedBlocks(nn.Module):
@@ -273,7 +344,7 @@ class TunedBlocks(nn.Module):
         Tensor of shape (B, d)
         """
         if not len(self.full):
-            return self.last(tokens.xhat, tokens.cls)  # type: ignore[no-any-return]
+            return self.last(tokens.xhat, tokens.cls, tokens.sizes)  # type: ignore[no-any-return]
         x = tokens.raw()
         for block in self.full:
             x = block(x) if self.last.rope is None else block(x, rope=self.last.rope)

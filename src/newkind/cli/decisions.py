@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -196,11 +197,14 @@ def _decide(run: str | Decisions, decision: Decision, *, dry_run: bool, author: 
     """Record a decision, or only show it; print what changed and what to do next."""
     from newkind.cli.messages import next_command, print_line
     from newkind.data.wording import shell_quoted
+    from newkind.errors import RunError
     from newkind.runs.describe import describe
     from newkind.runs.write_answer import write_answer
 
     decisions = _open(run) if isinstance(run, str) else run
-    before = decisions.answer
+    before: Answer | None = None
+    with suppress(RunError):  # an undo of a damaged refit has no answer before
+        before = decisions.answer
     if dry_run:
         resolved, after = decisions.preview(decision)
         print_line(f"{describe(resolved)}. {_effect(before, after)}")
@@ -213,10 +217,12 @@ def _decide(run: str | Decisions, decision: Decision, *, dry_run: bool, author: 
     next_command(f"newkind {verb} {shell_quoted(str(decisions.run.folder))}")
 
 
-def _effect(before: Answer, after: Answer) -> str:
+def _effect(before: Answer | None, after: Answer) -> str:
     """How many images changed, and how many categories there are."""
     from newkind.data.wording import count
 
+    if before is None:
+        return f"{count(len(after.categories), 'category', 'categories')} now."
     ids = [[*(state.id for state in answer.categories), ""] for answer in (before, after)]
     pairs = zip(before.category.tolist(), after.category.tolist(), strict=True)
     n_moved = sum(ids[0][a] != ids[1][b] for a, b in pairs)

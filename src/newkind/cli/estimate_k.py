@@ -27,6 +27,9 @@ def estimate_k(
     published: Annotated[
         bool, typer.Option("--published", help="Use the published search, to compare with the literature. Slow.")
     ] = False,
+    search: Annotated[
+        str, typer.Option(help="Published search: brent, or binary as for Herbarium 19.", metavar="brent|binary")
+    ] = "brent",
     max_categories: Annotated[int | None, typer.Option(help="Upper bound of the number of categories.")] = None,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
 ) -> None:
@@ -52,7 +55,8 @@ def estimate_k(
     if obstacles := find_obstacles(collection.catalog.labels, collection.catalog.class_names):
         raise obstacles[0]
     start = time.perf_counter()
-    found = _estimate(collection, backbone, published=published, max_categories=max_categories, seed=seed)
+    way = search if published else None
+    found = _estimate(collection, backbone, search=way, max_categories=max_categories, seed=seed)
     sentence = name_options(found.sentence(), {"n_categories": "--n-categories"})
     print_line(f"{sentence} ({duration(time.perf_counter() - start)})", style="bold")
     if collection.truth is not None:
@@ -66,7 +70,7 @@ def estimate_k(
 
 
 def _estimate(
-    collection: Collection, backbone: BackboneConfig, *, published: bool, max_categories: int | None, seed: int
+    collection: Collection, backbone: BackboneConfig, *, search: str | None, max_categories: int | None, seed: int
 ) -> Estimate:
     from newkind.clustering.n_categories import estimate_n_categories
     from newkind.clustering.published_search import estimate_by_search
@@ -76,8 +80,9 @@ def _estimate(
     found = backbone_features(collection, backbone)
     labels, n_known = collection.catalog.labels[found.images], collection.catalog.n_known_classes
     with status_console().status("Estimating the number of categories ..."):
-        if published:
+        if search is not None:
+            most = max_categories or 1000
             return estimate_by_search(
-                found.features, labels, n_known=n_known, seed=seed, max_categories=max_categories or 1000
+                found.features, labels, n_known=n_known, seed=seed, max_categories=most, search=search
             )
         return estimate_n_categories(found.features, labels, n_known=n_known, seed=seed, max_categories=max_categories)

@@ -47,7 +47,7 @@ def _show_settings(name: str, recipe: str | None) -> None:
 
     from newkind.cli.messages import print_line, result_console
     from newkind.config import DEFAULT_BACKBONE, default_recipe, parameter_docs
-    from newkind.methods.registry import method_config, resolve_method
+    from newkind.methods.registry import METHODS, method_config, resolve_method
 
     if name == "simgcd":
         recipe = recipe or default_recipe(name, DEFAULT_BACKBONE)
@@ -63,6 +63,14 @@ def _show_settings(name: str, recipe: str | None) -> None:
         table.add_row(item.name, shown, docs.get(item.name, ""))
     print_line(f"Settings of {name}{f', recipe {recipe}' if recipe else ''}:", style="bold")
     result_console().print(table)
+    entry = METHODS[resolved].method
+    if entry.trains:
+        own = entry.optimizer
+        print_line(
+            f"Learning rate {own.learning_rate:g} (for 128 images), batch size {own.batch_size} (at most a tenth of the "
+            f"images, but at least 128), weight decay {own.weight_decay:g}.",
+            style="dim",
+        )
     used = f"--method {name}" + (f" --recipe {recipe}" if recipe and name == "simgcd" else "")
     first = next(iter(fields(config)))
     print_line(

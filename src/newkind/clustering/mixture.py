@@ -246,30 +246,36 @@ def refine_mixture(
     # Small enough that offsets do not oscillate about their aim, however large the balance.
     step = 1 / (1 + float(balance.max())) if k else 1.0
     for _ in range(n_iter):
-        sums, members = fixed.clone(), fixed_sizes.clone()
-        for start in range(0, len(rows), max(CHUNK // k, 1)):
-            x = rows[start : start + max(CHUNK // k, 1)]
-            logits = torch.addmm(b, x, c.T / temperature)
-            if never is not None:
-                own = never[(never[:, 0] >= start) & (never[:, 0] < start + len(x))]
-                logits[own[:, 0] - start, own[:, 1]] = -torch.inf
-            q = logits.softmax(dim=1)
-            sums.addmm_(q.T, x)
-            members += q.sum(dim=0)
-        before, c = c, F.normalize(sums, dim=1)
-        b = b.lerp(-balance * (members / target).clamp_min(LEAST_SIZE).log(), step)
+        sums, members = _members(rows, c, b, temperature, never)
+        before, c = c, F.normalize(fixed + sums, dim=1)
+        b = b.lerp(-balance * ((fixed_sizes + members) / target).clamp_min(LEAST_SIZE).log(), step)
         if float((c - before).square().sum(dim=1).max()) < STILL:
             break
     return Mixture(c, b, _likelihood(z, labels, c, b, temperature))
 
 
-def _row_pairs(forbidden: Tensor | None, free: Tensor) -> Tensor | None:
-    """Forbidden pairs (m, 2) with rows among the unlabelled samples instead of all; None if there are none."""
+def _row_pairs(forbidden: Tensor | None, free: Tensor) -> Tensor:
+    """Forbidden pairs (m, 2) with rows among the unlabelled samples instead of all."""
     if forbidden is None or not len(forbidden):
-        return None
+        return free.new_zeros(0, 2, dtype=torch.int64)
     pairs = forbidden.to(free.device)
     pairs = pairs[free[pairs[:, 0]]]
     return torch.stack([(free.cumsum(0) - 1)[pairs[:, 0]], pairs[:, 1]], dim=1)
+
+
+def _members(rows: Tensor, c: Tensor, b: Tensor, temperature: float, never: Tensor) -> tuple[Tensor, Tensor]:
+    """Sums (K, d) of rows (n, d) weighted by membership, and sums (K,) of memberships, without forbidden pairs (m, 2)."""
+    sums, members, size = torch.zeros_like(c), torch.zeros_like(b), max(CHUNK // len(c), 1)
+    for start in range(0, len(rows), size):
+        x = rows[start : start + size]
+        logits = torch.addmm(b, x, c.T / temperature)
+        if len(never):
+            own = never[(never[:, 0] >= start) & (never[:, 0] < start + size)]
+            logits[own[:, 0] - start, own[:, 1]] = -torch.inf
+        q = logits.softmax(dim=1)
+        sums.addmm_(q.T, x)
+        members += q.sum(dim=0)
+    return sums, members
 
 
 def _likelihood(z: Tensor, labels: Tensor, c: Tensor, b: Tensor, temperature: float) -> float:

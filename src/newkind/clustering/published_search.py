@@ -1,12 +1,15 @@
 """The published way to estimate the number of categories (Vaze et al., Generalized Category Discovery, 2022).
 
-k-means on all features for one K after another, scored by the accuracy on the labelled samples, with Brent's bounded search
-for the best K. A labelled sample that shares its cluster with a new class costs nothing, so it tends to find too few.
+k-means on all features for one K after another, scored by the accuracy on the labelled samples, with one of two searches for the
+best K, Brent's bounded search or a binary one. A labelled sample that shares its cluster with a new class costs nothing, so it
+tends to find too few.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from math import log2
 from typing import Any
 
 import numpy as np
@@ -31,8 +34,9 @@ def estimate_by_search(
     seed: int = 0,
     max_categories: int = 1000,
     n_init: int = 10,
+    search: str = "brent",
 ) -> Estimate:
-    """Estimate the number of categories by the published search, for comparison.
+    """Estimate the number of categories by a published search, for comparison.
 
     Parameters
     ----------
@@ -43,27 +47,27 @@ def estimate_by_search(
     n_known : int
         Number of known classes, the lower end of the search.
     max_categories : int, default=1000
-        Upper end of the search; at most the number of samples is used.
+        Upper end; at most the number of samples is used.
     seed, n_init : int, default=0 and 10
         Seed and number of restarts of each k-means.
+    search : {"brent", "binary"}, default="brent"
+        Brent's search, whose numbers are truncated, or a binary one, as the published script for Herbarium 19.
 
     Returns
     -------
     Estimate
-        The number with the best accuracy on labelled samples, without an interval.
+        The number that the search ends with, without an interval.
 
     Raises
     ------
     DataError
         `features-shape`, `features-not-finite` or `labels-unusable`.
     ConfigError
-        `search-range` if `max_categories` is not above `n_known`.
+        `search-range` (`max_categories` is not above `n_known`) or `unknown-choice`.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> truth = np.repeat(np.arange(12), 20)
+    >>> rng, truth = np.random.default_rng(0), np.repeat(np.arange(12), 20)
     >>> features = rng.normal(size=(12, 16))[truth] + 0.3 * rng.normal(size=(240, 16))
     >>> labels = np.where((truth < 6) & (np.arange(240) % 2 == 0), truth, -1)
     >>> found = estimate_by_search(features, labels, n_known=6, max_categories=40, n_init=2)
@@ -71,9 +75,8 @@ def estimate_by_search(
     True
     """
     x, y = check_features(features, labels, n_known)
-    bounds = _bounds(n_known, min(max_categories, len(x)))
-    scores = _search(lambda k: _accuracy(y, k_means(x, k, n_init=n_init, seed=seed).labels.numpy()), bounds)
-    best = max(scores, key=lambda k: scores[k])
+    score = cache(lambda k: _accuracy(y, k_means(x, k, n_init=n_init, seed=seed).labels.numpy()))
+    best, scores = _visited(search, score, _bounds(n_known, min(max_categories, len(x))))
     return Estimate(
         n_categories=best,
         low=best,
@@ -81,7 +84,7 @@ def estimate_by_search(
         n_known=n_known,
         way="search",
         quality=round(scores[best], 4),
-        curve=tuple((k, round(scores[k], 4)) for k in sorted(scores)),
+        curve=tuple((k, round(score, 4)) for k, score in sorted(scores.items())),
     )
 
 
@@ -98,18 +101,35 @@ def _bounds(n_known: int, most: int) -> tuple[int, int]:
     return n_known, most
 
 
-def _search(score: Callable[[int], float], bounds: tuple[int, int]) -> dict[int, float]:
-    """Scores of the numbers of categories that Brent's bounded search for the highest score visits."""
+def _visited(search: str, score: Callable[[int], float], bounds: tuple[int, int]) -> tuple[int, dict[int, float]]:
+    """Number that a search ends with, and the scores of all numbers that it visits."""
+    if search not in SEARCHES:
+        raise ConfigError(f"`search` must be brent or binary, got '{search}'.", code="unknown-choice", setting="search")
     scores: dict[int, float] = {}
 
-    def loss(value: float) -> float:
-        k = round(value)
-        if k not in scores:
-            scores[k] = score(k)
-        return -scores[k]
+    def scored(k: int) -> float:
+        scores[k] = score(k)
+        return scores[k]
 
-    minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.5})
-    return scores
+    return SEARCHES[search](scored, bounds), scores
+
+
+def _brent(score: Callable[[int], float], bounds: tuple[int, int]) -> int:
+    """Number at which Brent's bounded search for the highest score ends; its numbers are truncated."""
+    return int(minimize_scalar(lambda value: -score(int(value)), bounds=bounds, method="bounded").x)
+
+
+def _binary(score: Callable[[int], float], bounds: tuple[int, int]) -> int:
+    """Best of the last three numbers of a binary search, the smallest one of equals."""
+    low, high = bounds
+    middle = (low + high) // 2
+    for _ in range(int(log2(high - low))):
+        low, high = (middle, high) if score(high) > score(low) else (low, middle)
+        middle = (low + high) // 2
+    return max((low, middle, high), key=score)
+
+
+SEARCHES = {"brent": _brent, "binary": _binary}
 
 
 def _accuracy(labels: NDArray[np.int64], clusters: NDArray[np.int64]) -> float:

@@ -104,10 +104,16 @@ def open_checked(content: bytes, *, name: str) -> Image.Image:
     return image
 
 
-def decode(content: bytes, *, name: str) -> Image.Image:
-    """Decode the first frame of an image, upright and in RGB, transparent parts on white. Raises BrokenImage."""
+def decode(content: bytes, *, name: str, shorter_side: int | None = None) -> Image.Image:
+    """Decode the first frame of an image, upright and in RGB, transparent parts on white. Raises BrokenImage.
+
+    If `shorter_side` pixels are enough, a JPEG file is decoded at the smallest of 1/1, 1/2, 1/4 and 1/8 of its size that has
+    them.
+    """
     with open_checked(content, name=name) as image:
         try:
+            if shorter_side is not None and (factor := min(image.size) // shorter_side) > 1:
+                image.draft("RGB", (image.size[0] // factor, image.size[1] // factor))
             image.load()
             return to_rgb(ImageOps.exif_transpose(image))
         except PILLOW_ERRORS as error:

@@ -84,6 +84,29 @@ class Images(ABC):
             If the image cannot be decoded.
         """
 
+    def open_reduced(self, index: int, *, shorter_side: int) -> Image.Image:  # noqa: ARG002 - for subclasses
+        """Decode an image, not necessarily with all of its pixels.
+
+        Parameters
+        ----------
+        index : int
+            Index into `names`.
+        shorter_side : int
+            Shorter side in pixels that is enough. Large JPEG files are decoded faster at a half, a quarter or an eighth of
+            their size.
+
+        Returns
+        -------
+        PIL.Image.Image
+            Upright RGB image.
+
+        Raises
+        ------
+        BrokenImage
+            If the image cannot be decoded.
+        """
+        return self.open(index)
+
 
 @dataclass(frozen=True)
 class FileImages(Images):
@@ -129,6 +152,9 @@ class FileImages(Images):
 
     def open(self, index: int) -> Image.Image:
         return decode(self.content(index), name=self.names[index])
+
+    def open_reduced(self, index: int, *, shorter_side: int) -> Image.Image:
+        return decode(self.content(index), name=self.names[index], shorter_side=shorter_side)
 
 
 def _open_without_waiting(path: str, flags: int) -> int:

@@ -2,12 +2,13 @@
 
 The recipe is the published one: the shorter side is resized to 256 pixels (bicubic), a 224-pixel square is cropped, flipped
 horizontally with probability 0.5, and normalised with ImageNet's mean and standard deviation. (The released code also
-lists a colour jitter, of strength zero.)
+lists a colour jitter, of strength zero.) Images of more than three times these 256 pixels are reduced by averaging first.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +48,10 @@ class ViewRecipe:
         Probability of a horizontal flip.
     mean, std : tuple of three floats, default: ImageNet's
         Mean and standard deviation per channel, for normalisation.
+    reducing_gap : float, default=3.0
+        Images that are larger than this many times the resized image are first reduced by averaging, JPEG files while they
+        are decoded: bicubic resizing of all pixels takes four times as long as the trunk for a photograph of a telephone
+        at 112 pixels (benchmarks/build_profile.py).
     """
 
     image_size: int = 224
@@ -54,6 +59,7 @@ class ViewRecipe:
     mirror: float = 0.5
     mean: tuple[float, float, float] = IMAGENET_MEAN
     std: tuple[float, float, float] = IMAGENET_STD
+    reducing_gap: float = 3.0
 
     def __post_init__(self) -> None:
         if self.image_size < 14 or not 0 < self.crop_share <= 1 or not 0 <= self.mirror <= 1:
@@ -67,6 +73,11 @@ class ViewRecipe:
     def resized(self) -> int:
         """Shorter side of the resized image in pixels, before cropping."""
         return round(self.image_size / self.crop_share)
+
+    @property
+    def decoded(self) -> int:
+        """Shorter side in pixels that a decoded image needs; more pixels make no difference to a view."""
+        return math.ceil(self.resized * self.reducing_gap)
 
 
 def view_generator(seed: int, content: bytes, *numbers: int) -> np.random.Generator:
@@ -82,7 +93,7 @@ def resize_for_views(image: Image.Image, recipe: ViewRecipe) -> Tensor:
     # The longer side is rounded as in torchvision; at most 16 times the shorter one, so that thin strips fit in memory.
     size = (min(int(scale * width), 16 * recipe.resized), min(int(scale * height), 16 * recipe.resized))
     size = (max(size[0], recipe.resized), max(size[1], recipe.resized))
-    resized: Tensor = TF.pil_to_tensor(image.resize(size, Image.Resampling.BICUBIC))
+    resized: Tensor = TF.pil_to_tensor(image.resize(size, Image.Resampling.BICUBIC, reducing_gap=recipe.reducing_gap))
     return resized
 
 

@@ -52,6 +52,10 @@ class ChosenImages(Images):
         """Decoded image at an index into `chosen`."""
         return self.images.open(int(self.chosen[index]))
 
+    def open_reduced(self, index: int, *, shorter_side: int) -> Image.Image:
+        """Decoded image at an index into `chosen`, not necessarily with all of its pixels."""
+        return self.images.open_reduced(int(self.chosen[index]), shorter_side=shorter_side)
+
 
 def hold_out(collection: Collection, *, fold: int, seed: int) -> Collection:
     """Labelled images with half of the known classes treated as new.

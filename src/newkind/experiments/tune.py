@@ -221,10 +221,10 @@ def _seconds_per_run(cell: Cell, setup: Setup) -> float | None:
     if not cell.config.training.epochs:
         return None
     n_images, training = len(cell.collection.catalog), cell.config.training
-    training = replace(training, batch_size=min(training.batch_size, n_images))
+    training = replace(training, batch_size=min(training.optimizer.batch_size, n_images))
     config = replace(cell.config, training=training)
     network = new_network(config, setup, config.n_categories.number or 2)
-    steps = training.epochs * steps_per_epoch(n_images, training.batch_size)
+    steps = training.epochs * steps_per_epoch(n_images, training.optimizer.batch_size)
     return steps * step_seconds(config, setup, network) + SECONDS_PER_RUN
 
 

@@ -9,7 +9,13 @@ __all__ = ["contrastive_loss"]
 
 
 def contrastive_loss(
-    z: Tensor, ids: Tensor, *, temperature: float, views: Tensor | None = None, samples: Tensor | None = None
+    z: Tensor,
+    ids: Tensor,
+    *,
+    temperature: float,
+    views: Tensor | None = None,
+    samples: Tensor | None = None,
+    left_out: Tensor | None = None,
 ) -> Tensor:
     """Negative log of the softmax over an anchor's candidates, averaged over its positives and then over anchors.
 
@@ -25,9 +31,12 @@ def contrastive_loss(
     temperature : float
         Temperature of the softmax.
     views : tensor of shape (n_rows,), optional
-        Number of the view of each row. If given, only rows of other views are candidates, as in the paper's text.
+        Number of the view of each row. If given, only rows of other views are candidates, as in Eqs. 1 and 2.
     samples : tensor of shape (n_rows,), optional
         Number of the sample of each row. If given, only rows of other samples are positives, the paper's N_i in Eq. 2.
+    left_out : tensor of shape (n_rows,), optional
+        Number of the sample of each row. If given, rows of the anchor's own sample are left out of the denominator, as
+        Eqs. 1 and 2 are printed (n != i). The loss may then be negative.
 
     Returns
     -------
@@ -47,7 +56,9 @@ def contrastive_loss(
     positives = candidates & ~_differ(ids)
     if samples is not None:
         positives &= _differ(samples)
-    is_anchor = positives.any(dim=1)
+    if left_out is not None:
+        candidates = candidates & _differ(left_out)
+    is_anchor = positives.any(dim=1) & candidates.any(dim=1)
     if not is_anchor.any():
         return z.sum() * 0
     candidates, positives = candidates[is_anchor], positives[is_anchor]  # (A, M)

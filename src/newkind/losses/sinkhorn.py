@@ -42,7 +42,7 @@ def sinkhorn(logits: Tensor, *, temperature: float = 0.05, n_iterations: int = 3
     >>> sinkhorn(torch.tensor([[1.0, 0.0], [1.0, 0.0]])).round(decimals=3).tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
-    q = logits.float() / temperature
+    q = logits.to(torch.promote_types(logits.dtype, torch.float32)) / temperature
     n_rows, n_columns = q.shape
     if n_rows == 0:
         return q
@@ -60,6 +60,7 @@ def self_label_loss(
     sinkhorn_temperature: float = 0.05,
     n_iterations: int = 3,
     labels: Tensor | None = None,
+    over: str = "unlabelled",
 ) -> Tensor:
     """Cross-entropy of each view's prediction with the self-label of another view, over all ordered pairs of views.
 
@@ -78,6 +79,9 @@ def self_label_loss(
     labels : tensor of int64, shape (n_samples,), optional
         Class of each sample, or -1 for unlabelled. The target of a labelled sample is its class, as in UNO. Default:
         self-labels for all.
+    over : {"unlabelled", "all"}, default="unlabelled"
+        Samples over which the Sinkhorn iterations share out the classes, if there are labels: the unlabelled ones, as in
+        UNO, or all.
 
     Returns
     -------
@@ -91,10 +95,11 @@ def self_label_loss(
     0.0
     """
     by_view = split_views(logits, n_views)  # (V, B, K)
-    targets = torch.stack(
-        [sinkhorn(view, temperature=sinkhorn_temperature, n_iterations=n_iterations) for view in by_view.detach()]
-    )
-    if labels is not None and (labels >= 0).any():
-        is_labelled = labels >= 0
-        targets[:, is_labelled] = F.one_hot(labels[is_labelled], logits.shape[1]).to(targets.dtype)
+    labels = torch.full_like(by_view[0, :, 0], -1).long() if labels is None else labels
+    free = labels < 0  # (B,)
+    part = free if over == "unlabelled" else torch.ones_like(free)
+    targets = F.one_hot(labels.clamp_min(0), logits.shape[1]).to(logits.dtype).repeat(n_views, 1, 1)  # (V, B, K)
+    for target, view in zip(targets, by_view.detach(), strict=True):
+        own = sinkhorn(view[part], temperature=sinkhorn_temperature, n_iterations=n_iterations)
+        target[free] = own[free[part]]
     return swapped_prediction_loss(by_view, targets, temperature=student_temperature)

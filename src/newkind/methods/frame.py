@@ -132,11 +132,11 @@ def settle_prototypes(frame: Frame, features: Tensor, images: AllImages, config:
 
 
 def refit_prototypes(
-    frame: Frame, features: Tensor, labels: Tensor, category: Tensor, config: FrameConfig, *, forbidden: Tensor
+    frame: Frame, features: Tensor, labels: Tensor, prototype: Tensor, config: FrameConfig, *, forbidden: Tensor
 ) -> Mixture:
-    """Fit the frame and the mixture again, from the present categories, after a person labelled images.
+    """Fit the frame and the mixture again, from the present prototypes, after a person labelled images.
 
-    Sizes of categories are kept near the present ones. They are not estimated: a person does not label in proportion, and
+    Sizes are kept near the present ones. They are not estimated: a person does not label in proportion, and
     a category whose images are all labelled has no others. With estimated sizes, the by-name accuracy of images that
     nobody touched fell from 0.87 to 0.70 after 50 random labels in photographs of groceries, instead of rising to 0.88.
 
@@ -148,26 +148,27 @@ def refit_prototypes(
         Features of all images.
     labels : Tensor of int64, shape (n,)
         Category of labelled images, -1 for others.
-    category : Tensor of int64, shape (n,)
-        Present category of each image, -1 for none. Every category has an image.
+    prototype : Tensor of int64, shape (n,)
+        Present prototype of each image, -1 for none. A category may have several, and every one has an image. A labelled
+        image stays with its prototype.
     config : FrameConfig
         Settings.
     forbidden : Tensor of int64, shape (n_pairs, 2)
-        Pairs of an image and a category that it does not belong to.
+        Pairs of an image and a prototype that it does not belong to.
 
     Returns
     -------
     Mixture
     """
     z = frame.fit(features, labels, shrinkage=config.frame_shrinkage)
-    placed = category >= 0
-    n = torch.bincount(category[placed]).to(z)  # (K,)
-    start = z.new_zeros(len(n), z.shape[1]).index_add_(0, category[placed], z[placed])
+    placed = prototype >= 0
+    n = torch.bincount(prototype[placed]).to(z)  # (K,)
+    start = z.new_zeros(len(n), z.shape[1]).index_add_(0, prototype[placed], z[placed])
     sizes = TargetSizes(n, torch.full_like(n, REFIT_BALANCE), np.zeros(0))
     return refine_mixture(
         z,
         start,
-        labels=labels,
+        labels=torch.where(labels >= 0, prototype, -1),
         sizes=sizes,
         temperature=config.mixture_temperature,
         n_iter=config.mixture_steps,

@@ -1,4 +1,4 @@
-"""The two heads of the paper: an MLP projector for contrastive losses, and a cosine classifier."""
+"""Heads of methods: an MLP projector for contrastive losses, and classifiers by cosine or by a linear layer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-__all__ = ["CosineClassifier", "Projector"]
+__all__ = ["CosineClassifier", "LinearClassifier", "Projector", "WideLayer"]
 
 
 class Projector(nn.Module):
@@ -24,9 +24,11 @@ class Projector(nn.Module):
         Output dimension.
     n_layers : int, default=3
         Number of linear layers.
+    width : int, default=0
+        Number of rows of a `WideLayer` behind the MLP; 0 for none.
     """
 
-    def __init__(self, dim: int, *, hidden: int = 2048, out: int = 256, n_layers: int = 3) -> None:
+    def __init__(self, dim: int, *, hidden: int = 2048, out: int = 256, n_layers: int = 3, width: int = 0) -> None:
         super().__init__()
         sizes = [dim, *[hidden] * (n_layers - 1), out]
         layers: list[nn.Module] = []
@@ -36,10 +38,40 @@ class Projector(nn.Module):
             nn.init.zeros_(linear.bias)
             layers += [linear, nn.GELU()] if i < n_layers - 1 else [linear]
         self.layers = nn.Sequential(*layers)
+        self.wide = WideLayer(out, width) if width else None
 
     def forward(self, features: Tensor) -> Tensor:
-        """(M, d) -> L2-normalised (M, out)."""
-        return F.normalize(self.layers(features), dim=-1)
+        """(M, d) -> L2-normalised (M, out), whose cosines are those of the wide layer's output if there is one."""
+        z = F.normalize(self.layers(features), dim=-1)
+        return z if self.wide is None else self.wide(z)
+
+
+class WideLayer(nn.Module):
+    """Linear layer W with unit rows and without bias, from few to many dimensions, of which only cosines are needed.
+
+    The output is not formed: (W z) . (W z') = z . (W^T W) z', so z L with the Cholesky factor L of W^T W has the same dot
+    products and `dim` instead of `width` dimensions. For a batch of 128 images in two views, 65,536 outputs would take
+    67 MB, several times over with the gradients.
+
+    Parameters
+    ----------
+    dim : int
+        Number of inputs.
+    width : int
+        Number of outputs of W.
+    """
+
+    def __init__(self, dim: int, width: int) -> None:
+        super().__init__()
+        self.rows = nn.Parameter(torch.empty(width, dim).uniform_(-(dim**-0.5), dim**-0.5))
+
+    def forward(self, z: Tensor) -> Tensor:
+        """(M, dim) -> L2-normalised (M, dim), or (M, width) if W is too narrow for a factor."""
+        with torch.autocast(z.device.type, enabled=False):
+            unit = F.normalize(self.rows, dim=-1)  # (width, dim)
+            narrow = len(unit) < 4 * unit.shape[1]  # W^T W may be singular
+            factor = unit.T if narrow else torch.linalg.cholesky(unit.T @ unit)
+            return F.normalize(z.to(unit.dtype) @ factor, dim=-1)
 
 
 class CosineClassifier(nn.Module):
@@ -51,13 +83,15 @@ class CosineClassifier(nn.Module):
         Dimension d of the features.
     n_categories : int
         Number of prototypes K.
+    unit : bool, default=False
+        Whether the prototypes start with length 1 instead of about 0.58, the default initialisation of a linear layer.
+        The length does not change the logits, but it decides how fast the direction turns under SGD.
     """
 
-    def __init__(self, dim: int, n_categories: int) -> None:
+    def __init__(self, dim: int, n_categories: int, *, unit: bool = False) -> None:
         super().__init__()
-        # The default initialisation of a linear layer. The length of a row does not change the logits, but it decides
-        # how fast its direction turns under SGD.
-        self.prototypes = nn.Parameter(torch.empty(n_categories, dim).uniform_(-(dim**-0.5), dim**-0.5))
+        rows = torch.empty(n_categories, dim).uniform_(-(dim**-0.5), dim**-0.5)
+        self.prototypes = nn.Parameter(F.normalize(rows, dim=-1) if unit else rows)
 
     def forward(self, features: Tensor) -> Tensor:
         """(M, d) -> (M, K)."""
@@ -78,3 +112,33 @@ class CosineClassifier(nn.Module):
         weight = weight.to(unit.device).clamp_min(1)[:, None]
         merged = torch.stack([F.normalize((weight[group] * unit[group]).sum(dim=0), dim=-1) for group in groups])
         self.prototypes = nn.Parameter(merged)
+
+
+class LinearClassifier(nn.Module):
+    """K rows and biases, initialised as a linear layer; logits are dot products, without temperature.
+
+    Parameters
+    ----------
+    dim : int
+        Dimension d of the features.
+    n_categories : int
+        Number of rows K.
+    """
+
+    def __init__(self, dim: int, n_categories: int) -> None:
+        super().__init__()
+        self.prototypes = nn.Parameter(torch.empty(n_categories, dim).uniform_(-(dim**-0.5), dim**-0.5))
+        self.biases = nn.Parameter(torch.empty(n_categories).uniform_(-(dim**-0.5), dim**-0.5))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """(M, d) -> (M, K)."""
+        return F.linear(features, self.prototypes, self.biases)
+
+    @torch.no_grad()
+    def merge(self, groups: list[list[int]], sizes: list[int]) -> None:
+        """Replace each group of rows by their mean, weighted by their number of images; as in `CosineClassifier`."""
+        weight = torch.tensor(sizes, dtype=self.prototypes.dtype, device=self.prototypes.device).clamp_min(1)
+        shares = torch.zeros(len(groups), len(weight)).to(weight)  # (new K, old K)
+        for share, group in zip(shares, groups, strict=True):
+            share[group] = weight[group] / weight[group].sum()
+        self.prototypes, self.biases = nn.Parameter(shares @ self.prototypes), nn.Parameter(shares @ self.biases)

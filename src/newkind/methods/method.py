@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from newkind.errors import ConfigError
+from newkind.optimizer_config import OptimizerConfig
 from newkind.setting import check_settings
 
 if TYPE_CHECKING:
@@ -134,6 +135,10 @@ class Method(nn.Module, ABC):
         Whether the method is an oracle that gets the truth of the images it trains on.
     teacher_decay : float or None
         Decay of the moving average of the network that computes `Batch.teacher_logits`; None for no average.
+    teacher_ramp : bool
+        Whether this decay rises to its value over the first steps.
+    optimizer : OptimizerConfig
+        Learning rate, batch size and weight decay that are used unless others are given.
     rehearsal : Rehearsal or None
         What `calibrate` found; None if confidences are not calibrated.
     """
@@ -146,6 +151,8 @@ class Method(nn.Module, ABC):
     head_rate: float = 1.0
     needs_truth: bool = False
     teacher_decay: float | None = None
+    teacher_ramp: bool = False
+    optimizer: ClassVar[OptimizerConfig] = OptimizerConfig()
     rehearsal: Rehearsal | None = None
     config: Any
 

@@ -131,9 +131,9 @@ class Modern(Method):
             self.read_out_temperature.fill_(self.rehearsal.temperature)
 
     @torch.no_grad()
-    def refit(self, features: Tensor, labels: Tensor, category: Tensor, *, forbidden: Tensor) -> None:
+    def refit(self, features: Tensor, labels: Tensor, prototype: Tensor, *, forbidden: Tensor) -> None:
         """Solve frame and prototypes again after a person labelled images; see `methods.frame.refit_prototypes`."""
-        found = refit_prototypes(self.frame, features, labels, category, self.config, forbidden=forbidden)
+        found = refit_prototypes(self.frame, features, labels, prototype, self.config, forbidden=forbidden)
         self.classifier.prototypes.copy_(found.directions)
         self.typical_similarity.copy_(_typical_similarity(self, features))
 

@@ -4,16 +4,26 @@
 
 The cosine with the own class is raised by min(u, 1/2), where u = 1 - (mean largest probability of the unlabelled samples).
 The partner of a labelled sample is a random sample of its class; the partner of an unlabelled sample is its nearest
-neighbour in the batch. Choices made here: u is the mean over the training views of the unlabelled samples of the last
-epoch, instead of a pass over all of D^u (1 in the first epoch); each ordered pair of views takes part (the original uses
-one), with neighbours among the features of its first view and the same random partners for all; the cross-entropy and the
-mean prediction are over all views.
+neighbour in the batch.
+
+| | original | here | why |
+|---|---|---|---|
+| u | a pass over all of D^u before each epoch | mean over the training views of the last epoch, 1 in the first | costs nothing |
+| views | one ordered pair; cross-entropy and entropy of its first view | every ordered pair and all views | more views are possible |
+| prototypes | start with length 1 | the same (`unit_prototypes`) | |
+| batch | 512, labelled and unlabelled in proportion to the data | 512, half of it labelled in expectation | one sampling for all methods |
+| learning rate | 0.1 for 512 images | 0.01 for 128 | with a ViT whose last block is tuned, 0.1 costs about 16 points |
+| schedule | two steps | cosine | one schedule for all methods |
+| weight decay | 5e-4 (CIFAR), 1e-4 (ImageNet-100) | 5e-4 | |
+
+The 16 points were measured in the original's own loop on 80 classes of CUB: All 19 with 0.1, 35 with 0.01; here 34 with 0.01.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import permutations
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -27,6 +37,7 @@ from newkind.losses.partners import nearest_partners, random_partners
 from newkind.methods.heads import CosineClassifier
 from newkind.methods.method import Batch, LossTerms, MethodConfig, gather_views
 from newkind.methods.prototypes import PrototypeMethod
+from newkind.optimizer_config import OptimizerConfig
 from newkind.setting import setting
 
 __all__ = ["ORCA", "ORCAConfig"]
@@ -46,12 +57,15 @@ class ORCAConfig(MethodConfig):
         Weight of the pair loss.
     entropy_weight : float, default=1.0
         Weight of the mean-entropy term.
+    unit_prototypes : bool, default=True
+        Whether prototypes start with length 1, as in the original.
     """
 
     temperature: float = setting(0.1, above=0)
     max_margin: float = setting(0.5, at_least=0)
     pair_weight: float = setting(1.0, at_least=0)
     entropy_weight: float = setting(1.0, at_least=0)
+    unit_prototypes: bool = True
 
 
 class ORCA(PrototypeMethod):
@@ -65,13 +79,16 @@ class ORCA(PrototypeMethod):
         Sum of the largest probabilities of this epoch's unlabelled views, and their number, per process.
     """
 
+    optimizer: ClassVar[OptimizerConfig] = OptimizerConfig(
+        learning_rate=0.01, batch_size=512, weight_decay=5e-4, decay_vectors=True
+    )
     config: ORCAConfig
     uncertainty: Tensor
     confidence: Tensor
 
     def __init__(self, dim: int, n_categories: int, config: ORCAConfig) -> None:
         super().__init__(dim, n_categories, config)
-        self.classifier = CosineClassifier(dim, n_categories)
+        self.classifier = CosineClassifier(dim, n_categories, unit=config.unit_prototypes)
         self.register_buffer("uncertainty", torch.ones(()))
         self.register_buffer("confidence", torch.zeros(2))
 

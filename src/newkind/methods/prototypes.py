@@ -6,14 +6,14 @@ from typing import ClassVar, Protocol
 
 from torch import Tensor
 
-from newkind.methods.heads import CosineClassifier
+from newkind.methods.heads import CosineClassifier, LinearClassifier
 from newkind.methods.method import Method
 
 __all__ = ["PrototypeMethod"]
 
 
 class HasTemperature(Protocol):
-    """A config with the temperature of the softmax over cosines."""
+    """A config with the temperature of the softmax over logits."""
 
     @property
     def temperature(self) -> float:
@@ -21,14 +21,14 @@ class HasTemperature(Protocol):
 
 
 class PrototypeMethod(Method):
-    """A cosine classifier with K prototypes that start at random.
+    """A classifier with K prototypes that start at random.
 
     Subclasses set `classifier` in their constructor.
     """
 
     spare_prototypes: ClassVar[bool] = True
     config: HasTemperature
-    classifier: CosineClassifier
+    classifier: CosineClassifier | LinearClassifier
 
     @property
     def temperature(self) -> float:

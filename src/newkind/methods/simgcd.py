@@ -2,8 +2,13 @@
 
     L = (1 - lambda) [InfoNCE + distillation + epsilon (log K - H(mean p))] + lambda [SupCon + cross-entropy]
 
-Two recipes: `release` has the settings of the authors' released code, which produced the published figures; `paper` has
-those of the text. The steps of the paper's ablation and the cells of its pilot study are values of `supervision`,
+Two recipes. `release` has the settings of the authors' released code, which produced the published figures. `paper` has the
+temperatures, the warm-up and the contrast between views that the text states. It includes the positive pair in both contrastive
+denominators, which Eqs. 1 and 2 as printed leave out (n != i): as printed, the terms are no cross-entropies and may be
+negative, and every implementation includes it. `negatives=printed` is the printed form. What the text does not state (epsilon, the optimizer,
+heads, views, sampling) is as in the released code. docs/reproducing.md lists all differences.
+
+The steps of the paper's ablation and the cells of its pilot study are values of `supervision`,
 `classifier_on` and `joint`.
 """
 
@@ -73,7 +78,8 @@ class SimGCDConfig(RepresentationConfig, DistillationConfig):
     ----------
     supervision : {"self-distil", "self-label", "minimal", "oracle"}, default="self-distil"
         What the classifier learns from beside labels: the sharpened prediction of another view, with the entropy term;
-        the Sinkhorn self-label of another view; nothing; or the truth of every sample (for the pilot study only).
+        the self-label of another view, from Sinkhorn iterations over the unlabelled samples (labelled ones have their
+        class); nothing; or the truth of every sample (for the pilot study only).
     classifier_on : {"backbone", "projector"}, default="backbone"
         Features that the prototypes are compared with.
     joint : bool, default=True
@@ -161,8 +167,9 @@ class SimGCD(PrototypeMethod):
         """Parts that need no label, of logits (V * B, K)."""
         config = self.config
         if config.supervision == "self-label":
-            label = self_label_loss(logits, batch.n_views, student_temperature=config.student_temperature)
-            return {"self_label": label}
+            labels = batch.gather(batch.labels)
+            loss = self_label_loss(logits, batch.n_views, student_temperature=config.student_temperature, labels=labels)
+            return {"self_label": loss}
         return distillation_parts(logits, batch, config) if config.supervision == "self-distil" else {}
 
 

@@ -67,14 +67,14 @@ def training_seconds(collection: Collection, config: DiscoverConfig, setup: Setu
 
 def _steps(collection: Collection, config: DiscoverConfig) -> int:
     """Steps per epoch."""
-    return steps_per_epoch(len(collection.catalog), config.training.batch_size * distributed.world_size())
+    return steps_per_epoch(len(collection.catalog), config.training.optimizer.batch_size * distributed.world_size())
 
 
 def step_seconds(config: DiscoverConfig, setup: Setup, network: Network) -> float:
     """Seconds of a training step, measured on random tokens (online: and on a few views through the trunk)."""
     training, backbone, device = config.training, setup.backbone, setup.device
     n_tokens = backbone.trunk.n_tokens if backbone else 0
-    rows = training.views_per_step * training.batch_size
+    rows = training.views_per_step * training.optimizer.batch_size
     moments = torch.ones(rows, n_tokens, 2, device=device) if backbone and backbone.trunk.keep_moments else None
     tokens = Tokens(
         torch.zeros(rows, n_tokens, setup.dim, device=device), torch.zeros(rows, setup.dim, device=device), moments
@@ -83,7 +83,7 @@ def step_seconds(config: DiscoverConfig, setup: Setup, network: Network) -> floa
     for _ in range(2):
         start = time.perf_counter()
         batch = Batch(
-            labels=torch.zeros(training.batch_size, dtype=torch.long, device=device),
+            labels=torch.zeros(training.optimizer.batch_size, dtype=torch.long, device=device),
             n_views=training.views_per_step,
             epoch=0,
             n_epochs=1,

@@ -12,8 +12,9 @@ from newkind.data.views import random_views
 from newkind.effort import EFFORTS, PUBLISHED_EPOCHS, Amount
 from newkind.errors import ConfigError
 from newkind.methods.registry import find_method, method_config, resolve_method
+from newkind.optimizer_config import BASE_BATCH, OptimizerConfig
 
-__all__ = ["configure", "first_config", "read_settings", "with_effort"]
+__all__ = ["configure", "first_config", "own_optimizer", "read_settings", "with_effort"]
 
 
 def configure(
@@ -47,7 +48,7 @@ def configure(
     settings : mapping, optional
         Settings of the method, field to value or text.
     training, backbone : TrainingConfig and BackboneConfig, optional
-        Default: as published; DINOv2 ViT-S/14 at 224 pixels.
+        Default: as published for the method; DINOv2 ViT-S/14 at 224 pixels.
     online : bool, default=False
         Compute new random views in every epoch instead of caching tokens.
     min_confidence : float, default=0.0
@@ -69,12 +70,33 @@ def configure(
             name, recipe=recipe or "release", benchmark=collection.benchmark, settings=dict(settings or {})
         ),
         n_categories=n_categories,
-        training=training or TrainingConfig(),
+        training=(training or TrainingConfig()).completed(own_optimizer(name, len(collection.catalog))),
         backbone=backbone,
         online=online,
         min_confidence=min_confidence,
     )
     return _with_its_blocks(asked, with_effort(collection, asked, amount or Amount()))
+
+
+def own_optimizer(method: str, n_images: int) -> OptimizerConfig:
+    """Published learning rate, batch size and weight decay of a method, for a number of images.
+
+    The batch is at most a tenth of the images, but at least 128. Batches of 512 were published for data of 50,000 images and
+    more; a training of 1,400 images would have two steps per epoch with them.
+
+    Parameters
+    ----------
+    method : str
+        Name in the registry.
+    n_images : int
+        Number of images.
+
+    Returns
+    -------
+    OptimizerConfig
+    """
+    own = find_method(method).method.optimizer
+    return replace(own, batch_size=min(own.batch_size, max(n_images // 10, BASE_BATCH)))
 
 
 def _with_its_blocks(asked: DiscoverConfig, config: DiscoverConfig) -> DiscoverConfig:

@@ -24,7 +24,7 @@ from newkind.errors import ConfigError
 from newkind.methods.modern import ModernConfig
 from newkind.pipeline.continued_answer import FEWEST, n_used, open_categories, start_answer
 from newkind.pipeline.continued_images import ContinuedImages
-from newkind.pipeline.refit import Refit, current_model, solve, stored_features
+from newkind.pipeline.refit import Refit, model_in_use, solve, stored_features
 from newkind.pipeline.results import Outcome
 from newkind.runs.answer import LABELLED, Answer, answer_of
 from newkind.runs.assignments import assignments_csv, assignments_of, category_rows
@@ -34,7 +34,7 @@ from newkind.runs.current_answer import model_answer
 from newkind.runs.decision import Event
 from newkind.runs.decision_log import DecisionLog
 from newkind.runs.fingerprint import digest_of
-from newkind.runs.model_io import LoadedModel, load_model, method_settings, read_card
+from newkind.runs.model_io import LoadedModel, layout_of, load_model, method_settings, read_card
 from newkind.runs.run import Run, to_half
 from newkind.setting import check_min_confidence
 from newkind.training.checkpoint import save_tensors
@@ -249,14 +249,15 @@ def _solve(
     run: Run, images: ContinuedImages, features: NDArray[np.float16], config: ContinueConfig, least: float
 ) -> _Solved:
     """Open categories for new images, and solve frame and mixture again with what is known."""
-    card, tensors = current_model(run, images.before)
+    owner = model_in_use(run, images.before)
+    method = _method_config(read_card(owner))
     events = DecisionLog(run.folder).events()
     start = start_answer(images, model_answer(run))
     seed = int(run.config()["config"]["training"]["seed"])
     n_open = None if config.n_categories is None else config.n_categories - n_used(start)
     while True:
-        placed = open_categories(start, features, events, _method_config(card), n_open=n_open, seed=seed)
-        refit = solve(placed, features, card, tensors, min_confidence=least)
+        placed = open_categories(start, features, events, method, n_open=n_open, seed=seed)
+        refit = solve(placed, features, owner, min_confidence=least)
         opened = [state.id for state in placed.categories[len(start.categories) :]]
         n_doubtful = 0 if config.n_categories is not None else _n_doubtful(refit.own, opened, start)
         if not n_doubtful:
@@ -294,7 +295,7 @@ def _model_answer(start: Answer, refit: Refit, features: NDArray[np.float16], le
         network,
         torch.from_numpy(features.astype(np.float32)),
         labels=labels,
-        n_known=sum(category.status == "known" for category in categories),
+        layout=layout_of(categories, refit.method.n_categories),
         device=torch.device("cpu"),
     )
     lines = assignments_of(start.files, labels, categories, found, min_confidence=least)

@@ -76,10 +76,12 @@ def check_request(collection: Collection, config: DiscoverConfig) -> None:
 def fit_batch(config: DiscoverConfig, n_images: int) -> DiscoverConfig:
     """Reduce the batch size to the number of images."""
     most = max(n_images // distributed.world_size(), 2)
-    if config.training.batch_size <= most:
+    if config.training.optimizer.batch_size <= most:
         return config
     if config.training.epochs:
-        logger.info(f"There are fewer images than a batch of {config.training.batch_size}; the batch size is {most}.")
+        logger.info(
+            f"There are fewer images than a batch of {config.training.optimizer.batch_size}; the batch size is {most}."
+        )
     return replace(config, training=replace(config.training, batch_size=most))
 
 

@@ -166,8 +166,7 @@ def contents_of(
 ) -> RunContents:
     """Contents of a run whose results are in memory, without reading assignments.csv, features.npy or scores.json.
 
-    Configuration, environment, metrics per epoch and the estimated number of categories come from the run folder: they
-    are small, and a resumed run has the metrics of its earlier epochs only there.
+    Configuration, environment, metrics and the estimated number of categories come from the run folder.
 
     Parameters
     ----------
@@ -178,8 +177,7 @@ def contents_of(
     categories : sequence of Category, length K
         All categories; every category that `assignments` names is among them.
     features : ndarray of float, shape (n, d), default=None
-        Features of the images, in the order of `assignments`. Stored in half precision, as in features.npy. Ignored
-        if the number of rows is not n.
+        Features in the order of `assignments`, kept in half precision. Ignored if the number of rows is not n.
     scores : dict, default=None
         `Evaluation.to_dict()`, as written to scores.json. Default: no true classes are known.
     seconds : mapping of str to float, default=None
@@ -194,9 +192,7 @@ def contents_of(
     RunError
         If an assignment names an unknown category or status.
     """
-    kept = np.array([bool(row.category) for row in assignments], dtype=bool)
-    if features is not None:
-        features = None if len(features) != len(kept) else features if kept.all() else features[kept]
+    n_all, kept = len(assignments), np.array([bool(row.category) for row in assignments], dtype=bool)
     assignments = [row for row in assignments if row.category]
     category, second, status = _numbers(run, assignments, categories)
     return RunContents(
@@ -209,10 +205,10 @@ def contents_of(
         confidence=_probabilities([row.confidence for row in assignments]),
         second_confidence=_probabilities([row.second_confidence for row in assignments]),
         outlier=_flags([row.outlier for row in assignments]),
-        features=None if features is None else _half(features),
+        features=None if features is None or len(features) != n_all else _half(features, kept),
         scores=scores,
         seconds=dict(seconds or {}),
-        n_left_out=int((~kept).sum()),
+        n_left_out=n_all - len(assignments),
         **_from_folder(run, kept),
     )
 
@@ -338,8 +334,9 @@ def _calibration(run: Run) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _half(features: NDArray[np.floating[Any]]) -> NDArray[np.float16]:
-    """Features in half precision; an array that has it already (on disk) is not copied."""
+def _half(features: NDArray[np.floating[Any]], kept: NDArray[np.bool_]) -> NDArray[np.float16]:
+    """Kept rows of features in half precision; an array that has it already (on disk) is not copied for all rows."""
+    features = features if kept.all() else features[kept]
     if features.dtype == np.float16:
         return features
     half: NDArray[np.float16] = np.clip(features, -LARGEST_HALF, LARGEST_HALF).astype(np.float16)

@@ -64,13 +64,21 @@ def keep_model_answer(run: Run) -> None:
 
 def refit_run(run: Run, name: str) -> Run:
     """Folder of a refit: a model with its answer by category ids, in files named as those of a run."""
-    return Run(run.folder / REFITS / Path(name).name)
+    return Run(run.folder / REFITS / name)
 
 
 def load_refit(run: Run, name: str) -> Answer:
     """Answer of a refit."""
     found = refit_run(run, name)
-    return _read(found, found.assignments_file, found.categories_file)
+    try:
+        return _read(found, found.assignments_file, found.categories_file)
+    except RunError as error:
+        raise RunError(
+            f"The refit in {found.folder} cannot be used: {error.what}",
+            fix="Undo it: `newkind history RUN` shows the number of the event, `newkind undo RUN --event NUMBER` undoes it.",
+            code="refit-damaged",
+            folder=found.folder,
+        ) from None
 
 
 def _read(run: Run, assignments_file: Path, categories_file: Path) -> Answer:

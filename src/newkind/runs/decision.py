@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from dataclasses import Field, dataclass, fields
 from typing import Any
@@ -12,6 +13,7 @@ from newkind.errors import RunError
 __all__ = ["KINDS", "Decision", "Event", "Kind", "event_from_json"]
 
 LONGEST_NAME = 200
+REFIT_NAME = re.compile("[0-9a-z]{1,40}")
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,8 @@ class Decision:
                 raise _invalid(f"The decision `{self.kind}` needs `{field.name}`.")
         if self.kind == "approve" and not (self.category or self.files):
             raise _invalid("The decision `approve` needs `category` or `files`.")
+        if self.refit and not REFIT_NAME.fullmatch(self.refit):
+            raise _invalid("`refit` is not the name of a refit.")
         if self.name:
             object.__setattr__(self, "name", _checked_name(self.name))
 

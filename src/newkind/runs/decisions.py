@@ -10,7 +10,7 @@ from newkind.runs.current_answer import keep_model_answer, load_refit, model_ans
 from newkind.runs.decision import Decision, Event
 from newkind.runs.decision_log import DecisionLog
 from newkind.runs.replay import apply, replay
-from newkind.runs.resolve import resolve
+from newkind.runs.resolve import resolve, resolve_undo
 from newkind.runs.run import Run
 
 __all__ = ["Decisions"]
@@ -58,7 +58,8 @@ class Decisions:
         Raises
         ------
         RunError
-            As in `resolve`, and with the code `stale` as in `DecisionLog.append`.
+            As in `resolve`; with the code `nothing-to-undo` or `nothing-to-redo`; with the code `stale` as in
+            `DecisionLog.append`.
         """
         return self.log.append(decision, author=author, based_on=based_on, check=self._check)
 
@@ -69,14 +70,21 @@ class Decisions:
     def preview(self, decision: Decision) -> tuple[Decision, Answer]:
         """Decision with all defaults filled in, and the answer that it would give; nothing is recorded."""
         events = self.log.events()
-        found = resolve(decision, self._updated(events), events)
+        found = self._resolved(events, decision)
         following = Event(events[-1].number + 1 if events else 1, "", "", 0, found)
         return found, self._replayed([*events, following])
 
     def _check(self, events: list[Event], decision: Decision) -> Decision:
-        found = resolve(decision, self._updated(events), events)
+        found = self._resolved(events, decision)
         keep_model_answer(self.run)
         return found
+
+    def _resolved(self, events: list[Event], decision: Decision) -> Decision:
+        if decision.kind in ("undo", "redo"):
+            return resolve_undo(decision, events)
+        if decision.kind == "refit":
+            load_refit(self.run, decision.refit)  # raises if it is not there
+        return resolve(decision, self._updated(events), events)
 
     def _updated(self, events: list[Event]) -> Answer:
         """Answer with these events; if only a few were added, they are applied to the last answer."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,12 @@ from newkind.training.data import TrainingData
 from newkind.training.inference import Layout
 from newkind.training.network import Network
 
-__all__ = ["LoadedModel", "load_model", "method_settings", "read_card", "save_model"]
+__all__ = ["LoadedModel", "layout_of", "load_heads", "load_model", "method_settings", "read_card", "save_model"]
 
 FORMER_SETTINGS = ("frame_views",)
 """Settings of methods in older model files that had no influence on a finished model."""
+BEFORE: dict[str, dict[str, Any]] = {"gcd": {"projector_width": 0}, "rankstats": {"head": "cosine", "relu": False}}
+"""Values of settings that older model files do not have."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,15 @@ class LoadedModel:
     @property
     def layout(self) -> Layout:
         """Which prototypes make up which category."""
-        category_of = torch.full((self.network.method.n_categories,), len(self.categories))
-        for k, category in enumerate(self.categories):
-            category_of[list(category.prototypes)] = k
-        return Layout(category_of, torch.tensor([category.status == "new" for category in self.categories]))
+        return layout_of(self.categories, self.network.method.n_categories)
+
+
+def layout_of(categories: Sequence[Category], n_prototypes: int) -> Layout:
+    """Which of a number of prototypes make up which category."""
+    category_of = torch.full((n_prototypes,), len(categories))
+    for k, category in enumerate(categories):
+        category_of[list(category.prototypes)] = k
+    return Layout(category_of, torch.tensor([category.status == "new" for category in categories]))
 
 
 def save_model(
@@ -194,8 +202,24 @@ def read_card(owner: Run) -> dict[str, Any]:
 
 
 def method_settings(card: dict[str, Any]) -> dict[str, Any]:
-    """Settings of the method in a model card, without those that no longer exist."""
-    return {name: value for name, value in card["method_config"].items() if name not in FORMER_SETTINGS}
+    """Settings of the method in a model card, without those that no longer exist, with those that it does not have yet."""
+    settings = {name: value for name, value in card["method_config"].items() if name not in FORMER_SETTINGS}
+    return BEFORE.get(card["method"], {}) | settings
+
+
+def load_heads(owner: Run) -> Method:
+    """Trained heads of a run or of a refit, without the backbone, on the CPU."""
+    method = _method(read_card(owner))
+    try:
+        found = {name: value for name, value in load_file(owner.model_file).items() if name.startswith("method.")}
+        method.load_state_dict({name.removeprefix("method."): value for name, value in found.items()})
+    except (OSError, SafetensorError, RuntimeError) as error:
+        raise RunError(
+            f"{owner.model_file} is damaged or of another model ({str(error).splitlines()[0]}).",
+            code="damaged-model",
+            file=owner.model_file,
+        ) from None
+    return method.eval()
 
 
 def _method(card: dict[str, Any]) -> Method:

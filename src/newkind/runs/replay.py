@@ -137,12 +137,8 @@ class _Draft:
         getattr(self, f"_{decision.kind}")(decision)
 
     def _find(self, category: str) -> int | None:
-        """Place of a category by its id; merged ids are followed."""
-        seen = set()
-        while category in self.merged and category not in seen:
-            seen.add(category)
-            category = self.merged[category]
-        k = self.place.get(category)
+        """Place of a category by its id; the id of a merged one leads to where its images are."""
+        k = self.place.get(self.merged.get(category, category))
         return None if k is None or self.states[k] is None else k
 
     def _rows(self, files: Iterable[str]) -> Ints:
@@ -219,6 +215,8 @@ class _Draft:
                 prototypes=tuple(sorted({*kept.prototypes, *removed.prototypes})),
             )
             self.states[k] = None
+            # Categories merged into the removed one before are now in this one, too.
+            self.merged = {old: kept.id if new == removed.id else new for old, new in self.merged.items()}
             self.merged[removed.id] = kept.id
             self._restate(np.flatnonzero(self.category == target))
 

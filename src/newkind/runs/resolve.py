@@ -12,16 +12,16 @@ from newkind.runs.answer import Answer
 from newkind.runs.decision import Decision, Event
 from newkind.runs.replay import effective, last_redoable, last_undoable
 
-__all__ = ["new_ids", "resolve"]
+__all__ = ["new_ids", "resolve", "resolve_undo"]
 
 
 def resolve(decision: Decision, answer: Answer, events: Sequence[Event]) -> Decision:
-    """Decision with ids instead of names, the target of a merge, ids of new categories, and the event to undo.
+    """Decision with ids instead of names, the target of a merge, and ids of new categories.
 
     Parameters
     ----------
     decision : Decision
-        Decision as it was asked for. Categories may be named by id or by name.
+        Decision as it was asked for, other than an undo or a redo. Categories may be named by id or by name.
     answer : Answer
         Current answer.
     events : sequence of Event
@@ -34,12 +34,9 @@ def resolve(decision: Decision, answer: Answer, events: Sequence[Event]) -> Deci
     Raises
     ------
     RunError
-        With the code `unknown-category`, `unknown-file`, `name-taken`, `nothing-to-do`, `nothing-to-undo` or
-        `nothing-to-redo`.
+        With the code `unknown-category`, `unknown-file`, `name-taken` or `nothing-to-do`.
     """
     _ = answer.rows_of(decision.files)
-    if decision.kind in ("undo", "redo"):
-        return _resolve_undo(decision, events)
     if decision.category:
         decision = replace(decision, category=answer.find(decision.category).id)
     files = tuple(dict.fromkeys(decision.files))
@@ -57,7 +54,8 @@ def resolve(decision: Decision, answer: Answer, events: Sequence[Event]) -> Deci
     return decision
 
 
-def _resolve_undo(decision: Decision, events: Sequence[Event]) -> Decision:
+def resolve_undo(decision: Decision, events: Sequence[Event]) -> Decision:
+    """Undo or redo with the number of its event. It needs no answer, so that a damaged refit can be undone."""
     counts = {event.number for event in effective(events)}
     undone = {event.number for event in events if event.decision.kind not in ("undo", "redo")} - counts
     if decision.kind == "undo":

@@ -50,9 +50,13 @@ def _warn_of_edits(decisions: Decisions) -> None:
     try:
         content = decisions.run.read_json(path)
         names = {row.get("id") or row["name"]: row["name"] for row in content["categories"]}
-        written = decisions.at(int(content.get("event", 0)))
+        event = int(content.get("event", 0))
     except (RunError, KeyError, TypeError, ValueError, AttributeError):
         logger.warning(f"{path} was damaged; it is written again.")
+        return
+    try:
+        written = decisions.at(event)
+    except RunError:  # a refit that was damaged since
         return
     if names != {state.id: state.name for state in written.categories}:
         logger.warning(f"{path} was edited by hand, which is ignored. Categories are renamed with `newkind rename`.")

@@ -123,7 +123,7 @@ def view_mean(features: Tensor, n_views: int) -> Tensor:
 
 @torch.no_grad()
 def predict_features(
-    network: Network, features: Tensor, *, labels: NDArray[np.integer], n_known: int, device: torch.device
+    network: Network, features: Tensor, *, labels: NDArray[np.integer], layout: Layout, device: torch.device
 ) -> Predictions:
     """Predictions from features.
 
@@ -135,8 +135,8 @@ def predict_features(
         Class features.
     labels : ndarray of int, shape (n,)
         Given labels, -1 for unlabelled.
-    n_known : int
-        Number of known classes.
+    layout : Layout
+        Categories of the prototypes.
     device : torch.device
         Device to compute on.
 
@@ -145,7 +145,6 @@ def predict_features(
     Predictions
     """
     given = torch.as_tensor(labels.astype(np.int64))
-    layout = Layout.plain(network.method.n_categories, n_known)
     rows = [
         _condense(network, features[i : i + 4096].to(device), given[i : i + 4096], layout)
         for i in range(0, len(features), 4096)

@@ -70,13 +70,12 @@ class Network(Encoder):
     def update_teacher(self) -> None:
         """teacher <- decay * teacher + (1 - decay) * network, after a step.
 
-        The decay rises to its value as (1 + n) / (10 + n) over the steps n, so that the random start is soon forgotten in
-        a short training.
+        With the method's `teacher_ramp`, the decay rises to its value as (1 + n) / (10 + n) over the steps n.
         """
         if self.teacher is None:
             return
-        n = int(self.teacher_steps)
-        decay = min(cast(float, self.method.teacher_decay), (1 + n) / (10 + n))
+        n, decay = int(self.teacher_steps), cast(float, self.method.teacher_decay)
+        decay = min(decay, (1 + n) / (10 + n)) if self.method.teacher_ramp else decay
         self.teacher_steps += 1
         for module in ("tuned", "method"):
             student = dict(getattr(self, module).named_parameters()) if getattr(self, module) is not None else {}

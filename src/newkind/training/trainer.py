@@ -16,14 +16,15 @@ from torch import Tensor
 
 from newkind import distributed
 from newkind.backbone.allocator import keep_large_blocks
-from newkind.config import BASE_BATCH, TrainingConfig
+from newkind.config import TrainingConfig
 from newkind.data.sampling import epoch_batches, steps_per_epoch
 from newkind.errors import ConfigError, RunError
 from newkind.losses.schedules import cosine_learning_rate
 from newkind.methods.method import Batch
+from newkind.optimizer_config import BASE_BATCH
 from newkind.training.checkpoint import load_checkpoint, restore, save_checkpoint
 from newkind.training.data import ImageFeatures, TrainingData
-from newkind.training.inference import Predictions, predict_features
+from newkind.training.inference import Layout, Predictions, predict_features
 from newkind.training.merging import Merging, plan_merging
 from newkind.training.network import Network
 from newkind.training.optimizer import build_sgd
@@ -103,11 +104,12 @@ class Trainer:
     ) -> None:
         self.network = network.to(device)
         self.data = data
-        self.config = config
+        self.config = config.completed(network.method.optimizer)
         self.device = device
         self.checkpoint = checkpoint
         self.fingerprint = fingerprint
-        self.joint_batch = config.batch_size * distributed.world_size()
+        self.optimizer = self.config.optimizer
+        self.joint_batch = self.optimizer.batch_size * distributed.world_size()
         self.n_epochs = config.epochs if network.method.trains else 0
 
     def train(self, after_epoch: Callable[[EpochReport], None]) -> None:
@@ -127,7 +129,7 @@ class Trainer:
                 setting="batch_size",
             )
         keep_large_blocks()
-        base = self.config.learning_rate * self.joint_batch / BASE_BATCH
+        base = self.optimizer.learning_rate * self.joint_batch / BASE_BATCH
         optimizer = self._optimizer(base)
         finished = self._resume(optimizer) if n_epochs else 0
         if finished == 0:
@@ -199,9 +201,8 @@ class Trainer:
         return ImageFeatures(network, self.data, device=self.device, seed=self.config.seed)
 
     def _predict(self, network: Network, features: Tensor) -> ReadOut:
-        predictions = predict_features(
-            network, features, labels=self.data.labels, n_known=self.data.n_known, device=self.device
-        )
+        layout = Layout.plain(network.method.n_categories, self.data.n_known)
+        predictions = predict_features(network, features, labels=self.data.labels, layout=layout, device=self.device)
         return ReadOut(predictions, features)
 
     def _optimizer(self, learning_rate: float) -> torch.optim.SGD:
@@ -211,7 +212,8 @@ class Trainer:
             modules,
             learning_rate=learning_rate,
             momentum=self.config.momentum,
-            weight_decay=self.config.weight_decay,
+            weight_decay=self.optimizer.weight_decay,
+            decay_vectors=self.optimizer.decay_vectors,
         )
 
     def _resume(self, optimizer: torch.optim.SGD) -> int:
@@ -239,7 +241,8 @@ class Trainer:
         config, data, network = self.config, self.data, self.network
         network.train()
         network.method.begin_epoch(epoch)
-        own = slice(distributed.rank() * config.batch_size, (distributed.rank() + 1) * config.batch_size)
+        size = self.optimizer.batch_size
+        own = slice(distributed.rank() * size, (distributed.rank() + 1) * size)
         generator = torch.Generator().manual_seed(config.seed * 1_000_003 + epoch)
         tokens = data.source.training_batches(
             (data.images[row] for row in drawn), n_views=config.views_per_step, seed=(config.seed, epoch), rows=own

@@ -18,9 +18,12 @@ from newkind.experiments.paper.rows import (
     method_rows,
     pilot_rows,
     recipe_rows,
+    system_rows,
     unknown_k_rows,
 )
 from newkind.methods.registry import METHODS, method_config
+from newkind.optimizer_config import OptimizerConfig
+from newkind.pipeline.configure import own_optimizer
 
 
 def config_of(data: BenchData, protocol: Protocol, row: Row) -> DiscoverConfig:
@@ -113,3 +116,24 @@ def test_distribution_has_the_classifier_on_the_same_representation(data: BenchD
     assert [row.method for row in rows] == ["uno", "gcd", "simgcd", "simgcd"]
     assert rows[2].settings == {"joint": False}
     assert len(distribution_rows(data, ("uno", "gcd"))) == 2
+
+
+def test_systems_have_their_own_and_equal_optimizers(data: BenchData) -> None:
+    protocol = Protocol(seeds=1, epochs=2)
+    rows = system_rows(data, (*PAPER_ORDER, "modern"))
+    twice = [row.method for row in rows if row.equal]
+    assert twice == ["rankstats", "uno", "orca", "debiaspl"]  # the others have the optimizer of SimGCD
+    assert [row.method for row in rows if not row.equal] == [*PAPER_ORDER, "modern"]
+    for row in rows:
+        found = config_of(data, protocol, row)
+        own = own_optimizer(row.method, len(data.collection.catalog))
+        if row.method != "kmeans":
+            expected = replace(OptimizerConfig(), decay_vectors=own.decay_vectors) if row.equal else own
+            assert found.training.optimizer == expected
+            assert found.training.epochs == 2
+    equal = {row.method: config_of(data, replace(protocol, equal=True), row) for row in rows if not row.equal}
+    assert all(config.training.learning_rate == 0.1 for name, config in equal.items() if name != "kmeans")
+    given = config_of(data, replace(protocol, batch_size=40), rows[1]).training.optimizer
+    assert (given.batch_size, given.weight_decay) == (40, 1e-4)
+    cells = [study_cell(data, protocol, row, seed=0).name for row in rows]
+    assert len(set(cells)) == len(rows)

@@ -28,12 +28,19 @@ def describe_protocol(
         "backbone": _joined(datas, lambda data: _backbone(protocol, data)),
         "image_size": _joined(datas, lambda data: "none" if data.is_ready else f"{backbone.image_size} pixels"),
         "views": _joined(datas, lambda data: "none" if data.is_ready else views),
-        "epochs": f"{protocol.epochs}, batch size {protocol.batch_size}",
+        "epochs": f"{protocol.epochs}",
+        "optimizer": _optimizer(protocol),
         "recipe": f"{protocol.recipe} (SimGCD); epsilon {' / '.join(epsilons)} unless the table says otherwise",
         "k_rule": k_rule,
         "selection": SELECTION,
         "seeds": f"{', '.join(map(str, seeds))}; {spread}, in percent",
     }
+
+
+def _optimizer(protocol: Protocol) -> str:
+    kind = "equal for all methods" if protocol.equal else "each method's own unless the table says otherwise"
+    size = "" if protocol.batch_size is None else f"; batch size {protocol.batch_size}"
+    return f"learning rate, batch size and weight decay {kind}{size}"
 
 
 def _backbone(protocol: Protocol, data: BenchData) -> str:

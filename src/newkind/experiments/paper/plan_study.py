@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from newkind.config import TrainingConfig
 from newkind.effort import Amount
@@ -22,6 +23,7 @@ from newkind.experiments.paper.study import Ask, Study
 from newkind.experiments.scheduler import Schedule
 from newkind.methods.method import Method
 from newkind.methods.registry import find_method
+from newkind.optimizer_config import OptimizerConfig
 from newkind.pipeline.configure import configure
 
 __all__ = ["StudyPlan", "find_study", "plan_study"]
@@ -175,7 +177,7 @@ def study_cell(data: BenchData, protocol: Protocol, row: Row, seed: int, *, pref
         n_categories=row.n_categories,
         settings=row.settings,
         training=TrainingConfig(
-            batch_size=protocol.batch_size,
+            **_optimizer(protocol, row),
             evaluate_every=max(protocol.epochs // (EVALUATIONS_SETTLING if settles else EVALUATIONS), 1),
             seed=seed,
         ),
@@ -189,6 +191,13 @@ def study_cell(data: BenchData, protocol: Protocol, row: Row, seed: int, *, pref
         prefix=data.benchmark or data.title,
         digest=data.digest,
     )
+
+
+def _optimizer(protocol: Protocol, row: Row) -> dict[str, Any]:
+    """Settings of the optimizer that are not those of the method. Which parameters are decayed is always as in the method."""
+    equal = asdict(OptimizerConfig()) if row.equal or protocol.equal else {}
+    given = {} if protocol.batch_size is None else {"batch_size": protocol.batch_size}
+    return {name: value for name, value in (equal | given).items() if name != "decay_vectors"}
 
 
 def _distinct(datas: Sequence[BenchData]) -> list[BenchData]:

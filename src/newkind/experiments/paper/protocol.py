@@ -15,7 +15,10 @@ __all__ = ["Protocol", "read_epsilons", "read_methods"]
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """How every run of a study is trained. The defaults are those of the published runs, except for the backbone.
+    """How every run of a study is trained.
+
+    Epochs and recipe default to those of SimGCD's published runs; learning rate, batch size and weight decay to those that
+    were published for each method.
 
     Parameters
     ----------
@@ -23,8 +26,10 @@ class Protocol:
         Number of runs per row, with seeds 0, 1, ...
     epochs : int, default=200
         Number of epochs.
-    batch_size : int, default=128
-        Batch size per process.
+    batch_size : int, optional
+        Batch size per process. Default: that of each method.
+    equal : bool, default=False
+        Use the learning rate, batch size and weight decay of SimGCD (0.1, 128, 5e-5) for all methods.
     recipe : {"release", "paper"}, default="release"
         Recipe of simgcd. `modern` is a method of its own.
     online : bool, default=False
@@ -39,7 +44,8 @@ class Protocol:
 
     seeds: int = setting(3, at_least=1)
     epochs: int = setting(200, at_least=1)
-    batch_size: int = setting(128, at_least=2)
+    batch_size: int | None = setting(None, at_least=2)
+    equal: bool = False
     recipe: Literal["release", "paper"] = "release"
     online: bool = False
     methods: tuple[str, ...] = setting((), option=None)

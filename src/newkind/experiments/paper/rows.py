@@ -11,6 +11,8 @@ from newkind.experiments.paper.dataset import BenchData
 from newkind.experiments.paper.published import Scores, accuracy_of, unknown_k_of
 from newkind.methods.registry import find_method
 from newkind.methods.simgcd import BENCHMARK_EPSILON, simgcd_recipe
+from newkind.optimizer_config import BASE_BATCH, OptimizerConfig
+from newkind.pipeline.configure import own_optimizer
 
 __all__ = ["EPSILONS", "K_FACTORS", "PAPER_ORDER", "Row"]
 
@@ -38,6 +40,8 @@ class Row:
         Settings that differ from the defaults of the method.
     n_categories : NCategories or None, default=None
         Number of categories. Default: the true number.
+    equal : bool, default=False
+        Use the learning rate, batch size and weight decay of SimGCD instead of the method's own.
     is_open : bool, default=False
         Whether the number of categories still has to be estimated.
     published : tuple of float or None, default=None
@@ -50,6 +54,7 @@ class Row:
     method: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     n_categories: NCategories | None = None
+    equal: bool = False
     is_open: bool = False
     published: Scores | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -65,6 +70,27 @@ def method_rows(data: BenchData, methods: Sequence[str]) -> list[Row]:
     return [
         Row(label=find_method(name).title, method=name, published=accuracy_of(data.benchmark, name)) for name in methods
     ]
+
+
+def system_rows(data: BenchData, methods: Sequence[str]) -> list[Row]:
+    """Each method with its own learning rate, batch size and weight decay, and with those of SimGCD if they differ."""
+    found = []
+    for row in method_rows(data, methods):
+        own = own_optimizer(row.method, len(data.collection.catalog))
+        equal = replace(OptimizerConfig(), decay_vectors=own.decay_vectors)
+        if not find_method(row.method).method.trains:
+            found.append(replace(row, values={"optimizer": "no training"}))
+            continue
+        found.append(replace(row, values={"optimizer": f"own: {_shown(own)}"}))
+        if own != equal:
+            found.append(replace(row, equal=True, values={"optimizer": f"equal: {_shown(equal)}"}))
+    return found
+
+
+def _shown(optimizer: OptimizerConfig) -> str:
+    """Learning rate for the batch, batch size and weight decay."""
+    rate = optimizer.learning_rate * optimizer.batch_size / BASE_BATCH
+    return f"{rate:.2g}, {optimizer.batch_size}, {optimizer.weight_decay:g}"
 
 
 def logit_adjust_rows(data: BenchData, methods: Sequence[str]) -> list[Row]:

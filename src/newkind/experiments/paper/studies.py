@@ -16,6 +16,7 @@ from newkind.experiments.paper.rows import (
     method_rows,
     pilot_rows,
     recipe_rows,
+    system_rows,
     unknown_k_rows,
 )
 from newkind.experiments.paper.study import Study, columns
@@ -64,6 +65,20 @@ _STUDIES = [
         columns=METHOD + SCORES + TRUST + PUBLISHED + TAIL,
         methods=PAPER_ORDER,
         notes=(TIME_NOTE,),
+    ),
+    Study(
+        name="systems",
+        title="All methods with their own and with equal learning rate, batch size and weight decay",
+        rows=lambda ask: system_rows(ask.data, ask.methods),
+        columns=METHOD
+        + columns(optimizer="Learning rate, batch, weight decay")
+        + SCORES
+        + TRUST
+        + ACTIVE
+        + PUBLISHED
+        + TAIL,
+        methods=(*PAPER_ORDER, "modern"),
+        notes=("The learning rate is that of the batch; the equal ones are those of SimGCD.", ACTIVE_NOTE, TIME_NOTE),
     ),
     Study(
         name="ablation",

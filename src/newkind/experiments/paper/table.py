@@ -24,6 +24,7 @@ TITLES = {
     "image_size": "Image size",
     "views": "Views",
     "epochs": "Epochs",
+    "optimizer": "Optimizer",
     "recipe": "Recipe",
     "k_rule": "Number of categories",
     "selection": "Selection",
