@@ -56,6 +56,7 @@ def test_the_whole_journey(newkind: Newkind, shapes: Path, tmp_path: Path) -> No
     assert "All" in done.stdout
     assert "newkind sort" in done.stdout
     assert {p.name for p in run.iterdir()} == {
+        ".answer.lock",
         ".lock",
         "assignments.csv",
         "categories.json",
