@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,10 +16,14 @@ from newkind.data import Collection, find_obstacles
 from newkind.data.opening import open_with
 from newkind.discovery import Discovery, PathLike
 from newkind.effort import Amount
+from newkind.errors import ConfigError
 from newkind.experiments.ranking import Ranking
 from newkind.experiments.tune import EPOCHS, TuneConfig
 from newkind.experiments.tune import tune as run_tuning
 from newkind.pipeline.configure import configure
+from newkind.pipeline.continue_run import ContinueConfig
+from newkind.pipeline.continue_run import continue_run as run_continuation
+from newkind.pipeline.continued_images import open_continued
 from newkind.pipeline.discover import OnFirstAnswer, Outcome
 from newkind.pipeline.discover import discover as run_discovery
 from newkind.pipeline.estimate_n_categories import backbone_features
@@ -31,6 +36,7 @@ from newkind.training.display import TrainingDisplay
 
 __all__ = [
     "Discovery",
+    "continue_run",
     "discover",
     "estimate_n_categories",
     "first_answer_reporter",
@@ -150,6 +156,81 @@ def first_answer_reporter(collection: Collection, *, report: bool) -> OnFirstAns
 def report_outcome(outcome: Outcome, collection: Collection) -> Path | None:
     """Write the report of a discovery that has just finished; None if that was not possible, which is logged."""
     return try_report(outcome.run, collection=collection, contents=outcome_contents(outcome))
+
+
+def continue_run(
+    run: PathLike,
+    out: PathLike,
+    *,
+    add: PathLike | Sequence[PathLike] = (),
+    data: PathLike | None = None,
+    overwrite: bool = False,
+    report: bool = True,
+    verbose: bool = False,
+    **options: Any,
+) -> Discovery:
+    """Continue a run with more images, as `newkind discover --continue RUN --add FOLDER --out OUT`.
+
+    Images of the run are recognised by their content, wherever they are now. Decisions carry over, ids and names of
+    categories stay, and new categories can open.
+
+    Parameters
+    ----------
+    run : str or path
+        A finished run of image files. It is not changed.
+    out : str or path
+        As in `discover`.
+    add : str, path or sequence of them, default=()
+        Folders of new images, all unlabelled, or tables. New images in the folder of the run need not be named.
+    data : str or path, optional
+        The data of the run, if it was moved. Default: where the run read it.
+    overwrite, report, verbose : bool
+        As in `discover`.
+    **options : Any
+        Fields of `ContinueConfig`: `n_categories`, `min_confidence`, `backbone`, `device` and `weights`.
+
+    Returns
+    -------
+    Discovery
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from PIL import Image
+    >>> root, rng = Path(tempfile.mkdtemp()), np.random.default_rng(0)
+    >>> for place in ("data/bee", "data/wasp", "data/unlabelled", "march"):
+    ...     (root / place).mkdir(parents=True)
+    ...     for i in range(4):
+    ...         Image.fromarray(rng.integers(0, 256, (32, 32, 3), dtype=np.uint8)).save(root / place / f"{i}.png")
+    >>> small = {"backbone": "vit_tiny_patch16_224", "random_weights": True, "image_size": 32, "device": "cpu"}
+    >>> found = discover(root / "data", root / "run", n_categories=3, effort="quick", report=False, **small)
+    >>> event = found.rename("new-01", "fly")
+    >>> more = continue_run(root / "run", root / "run2", add=root / "march", report=False, device="cpu")
+    >>> len(more.assignments), more["new-01"].name
+    (16, 'fly')
+    """
+    config, before = _continued(options), Run.open(Path(run))
+    places = [add] if isinstance(add, str | os.PathLike) else list(add)
+    with show_messages(verbose):
+        images = open_continued(before, data=data, add=places)
+        outcome = run_continuation(before, images, Path(out), config, overwrite=overwrite)
+        if report:
+            report_outcome(outcome, images.collection)
+    return Discovery(outcome.run, outcome)
+
+
+def _continued(options: Mapping[str, Any]) -> ContinueConfig:
+    """Options of `continue_run`, checked."""
+    names = [item.name for item in fields(ContinueConfig)]
+    if unknown := sorted(options.keys() - set(names)):
+        raise ConfigError(
+            f"`{unknown[0]}` is that of the run that is continued.",
+            fix=f"Options: {', '.join(names)}.",
+            code="other-settings",
+            option=unknown[0],
+        )
+    return ContinueConfig(**options)
 
 
 def load(run: PathLike) -> Discovery:

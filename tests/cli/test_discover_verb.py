@@ -63,6 +63,7 @@ def test_the_whole_journey(newkind: Newkind, shapes: Path, tmp_path: Path) -> No
         "checkpoint.safetensors",
         "config.json",
         "environment.json",
+        "digests.npy",
         "features.npy",
         "metrics.jsonl",
         "model.json",

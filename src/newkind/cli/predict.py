@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from newkind.cli.options import MinConfidence, RunFolder
 
+if TYPE_CHECKING:
+    from newkind.data.items import Features, FileImages, Images
+
 __all__ = ["predict"]
+
+REPORT = "Also write a page with the images: as --out, but .html, or predictions.html."
 
 
 def predict(
@@ -21,6 +26,7 @@ def predict(
         ),
     ],
     out: Annotated[Path | None, typer.Option(help="CSV file to write. Default: standard output.")] = None,
+    report: Annotated[bool, typer.Option("--report", help=REPORT)] = False,
     min_confidence: MinConfidence = 0.0,
     weights: Annotated[
         Path | None, typer.Option(help="File with the weights of the backbone, if it was moved.")
@@ -39,6 +45,7 @@ def predict(
     from newkind.pipeline.predict import predict as run_prediction
     from newkind.pipeline.predict import read_inputs
     from newkind.progress import progress_bar
+    from newkind.report.predictions import write_predictions
     from newkind.runs.assignments import assignments_csv
     from newkind.runs.formulas import warn_of_formulas
     from newkind.runs.model_io import load_model
@@ -53,6 +60,8 @@ def predict(
     elif sys.stdout is None:
         raise RunError("Standard output is closed.", fix="Name a file with `out`.", code="closed-output")
     items = read_inputs(images)
+    if report:
+        _images(items)  # raises for features
     model = load_model(opened, device=device, weights=weights)
     with progress_bar("Predicting", len(items)) as advance:
         found = run_prediction(model, items, min_confidence=min_confidence, advance=advance)
@@ -63,6 +72,10 @@ def predict(
     n_read = sum(line.status != "unreadable" for line in found.assignments)
     if n_read == 0:
         raise DataError("None of the images can be read.", code="nothing-readable")
+    if report:
+        page = (out or Path("predictions.csv")).with_suffix(".html")
+        write_predictions(opened, _images(items), found.assignments, model.categories, page)
+        logger.info(f"Page with the images: {page}")
     content = to_bytes(assignments_csv(found.assignments))
     if out is None:
         sys.stdout.buffer.write(content)
@@ -74,3 +87,13 @@ def predict(
     unsure = f", {n_unsure:,} of them unsure" if n_unsure else ""
     logger.info(f"{count(n_read, 'image')} assigned{unsure}.")
     print_line(f"Results: {out}")
+
+
+def _images(items: Images | Features) -> FileImages:
+    """Images to show; features have none."""
+    from newkind.data.items import FileImages
+    from newkind.errors import DataError
+
+    if not isinstance(items, FileImages):
+        raise DataError("Features have no images to show.", fix="Leave out `report`.", code="not-images")
+    return items

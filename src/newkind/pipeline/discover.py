@@ -125,7 +125,8 @@ def _open_stage(collection: Collection, config: DiscoverConfig, *, after: _Stage
         setup = load_setup(collection, config)
     announce_training(collection, config, setup)
     digests = None if after is None else after.digests
-    if digests is None and not config.online and not isinstance(collection.catalog.items, Features):
+    is_wanted = distributed.main_process() or not config.online  # for the run folder, or for the cache
+    if digests is None and is_wanted and not isinstance(collection.catalog.items, Features):
         digests = image_digests(collection)
     data = open_images(collection, config, setup, digests=digests)
     return _Stage(fit_batch(config, len(data.images)), setup, data, digests)
@@ -171,6 +172,8 @@ def _answer(
     found = _final_read_out(trainer, stage.config)
     outcome = write_results(following, collection, stage.config, stage.setup, trainer, found)
     if distributed.main_process():
+        if stage.digests is not None:
+            following.write_digests([stage.digests[i] for i in stage.data.images.tolist()])
         with carry_over(run, following):
             run = run.adopt()
     fitting = "training" if stage.config.training.epochs else "fitting"

@@ -34,7 +34,7 @@ from newkind.training.group_evidence import GroupEvidence
 from newkind.training.inference import Layout, Predictions
 from newkind.training.network import Network
 
-__all__ = ["Moved", "Refit", "accept_refit", "plan_refit"]
+__all__ = ["Moved", "Refit", "accept_refit", "model_in_use", "plan_refit", "solve", "stored_features"]
 
 CHUNK = 4096
 
@@ -141,16 +141,49 @@ def plan_refit(run: Run) -> Refit:
         With the code `no-features`, `no-labels`, `unreadable` or `damaged-model`.
     """
     answer = Decisions(run).answer
-    owner = refit_run(run, answer.refit) if answer.refit else run
+    least = run.config()["config"].get("min_confidence", 0.0)
+    owner, groups = model_in_use(run, answer), read_groups(run, answer.files)
+    return solve(answer, stored_features(run, answer), owner, min_confidence=least, groups=groups)
+
+
+def solve(
+    answer: Answer,
+    features: NDArray[np.float16],
+    owner: Run,
+    *,
+    min_confidence: float,
+    groups: NDArray[np.int64] | None = None,
+) -> Refit:
+    """Solve frame and mixture again, from the categories of an answer; see `plan_refit`.
+
+    Parameters
+    ----------
+    answer : Answer
+        What is known about n images.
+    features : ndarray of float16, shape (n, d)
+        Their features.
+    owner : Run
+        Folder of the present model, as from `model_in_use`.
+    min_confidence : float
+        Unlabelled images with a lower confidence get the status `unsure`.
+    groups : ndarray of int64, shape (n,), optional
+        Groups whose images share a category; -1 for none.
+
+    Returns
+    -------
+    Refit
+    """
     present, card = load_heads(owner), read_card(owner)
-    problem = Problem(answer, _features(run, answer), present)
+    problem = Problem(answer, features, present)
     config = present.config if isinstance(present, Modern) else ModernConfig()
     method = Modern(problem.features.shape[1], len(problem.category_of), config)
     if isinstance(present, Modern):  # keeps the temperature that was calibrated
         method.read_out_temperature.copy_(present.read_out_temperature)
     method.refit(problem.features, problem.labels, problem.prototype, forbidden=problem.forbidden_prototypes())
     method.eval()
-    own = _own_answer(run, problem, method)
+    if groups is not None:
+        groups = groups[[answer.row[name] for name in problem.files]]
+    own = _own_answer(problem, method, groups, min_confidence=min_confidence)
     card |= {
         "method": "modern",
         "method_config": to_json(config),
@@ -201,7 +234,13 @@ def accept_refit(run: Run, refit: Refit, *, author: str | None = None) -> Event:
     return event
 
 
-def _features(run: Run, answer: Answer) -> NDArray[np.float16]:
+def model_in_use(run: Run, answer: Answer) -> Run:
+    """Folder with the model of an answer: the run itself, or one of its refits."""
+    return refit_run(run, answer.refit) if answer.refit else run
+
+
+def stored_features(run: Run, answer: Answer) -> NDArray[np.float16]:
+    """Features (n, d) of the images of a run; raises RunError (`no-features`) if it has none."""
     found = run.features()
     if found is None or len(found) != len(answer):
         raise RunError(
@@ -213,15 +252,14 @@ def _features(run: Run, answer: Answer) -> NDArray[np.float16]:
     return found
 
 
-def _own_answer(run: Run, problem: Problem, method: Modern) -> Answer:
+def _own_answer(problem: Problem, method: Modern, groups: NDArray[np.int64] | None, *, min_confidence: float) -> Answer:
     """Answer of the new model."""
     categories = [
         Category(state.id, status, prototypes[0], 0, 0.0, id=state.id, prototypes=prototypes)
         for state, status, prototypes in zip(problem.states, problem.statuses, problem.prototypes, strict=True)
     ]
-    found = _predictions(problem, method, read_groups(run, problem.files))
-    least = run.config()["config"].get("min_confidence", 0.0)
-    lines = assignments_of(problem.files, problem.labels.numpy(), categories, found, min_confidence=least)
+    found = _predictions(problem, method, groups)
+    lines = assignments_of(problem.files, problem.labels.numpy(), categories, found, min_confidence=min_confidence)
     return answer_of(lines, categories)
 
 

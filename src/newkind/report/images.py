@@ -25,6 +25,7 @@ from newkind.data import (
     load_benchmark,
     open_data,
 )
+from newkind.data.added import add_images
 from newkind.data.image_check import check_image
 from newkind.errors import DataError, NewkindError
 
@@ -158,6 +159,13 @@ def _reopened(contents: ImageNames, data: Path | None) -> RunImages | None:
 
 
 def _open(config: dict[str, Any], data: Path | None) -> Collection:
+    """Data of a run, with what was added to it."""
+    found = _open_base(config, data)
+    added = config.get("added")
+    return add_images(found, [place for place in added if os.path.lexists(place)]) if added else found
+
+
+def _open_base(config: dict[str, Any], data: Path | None) -> Collection:
     benchmark = _benchmark_and_folder(config)
     if benchmark is not None:
         return load_benchmark(benchmark[0].name, data or Path(benchmark[1]))

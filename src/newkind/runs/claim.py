@@ -70,7 +70,7 @@ class Claim:
 
 @contextmanager
 def claim_run(
-    folder: Path, config: DiscoverConfig, *, overwrite: bool = False, must_exist: bool = False
+    folder: Path, config: DiscoverConfig | None = None, *, overwrite: bool = False, must_exist: bool = False
 ) -> Iterator[Claim]:
     """Check and lock the folder of a run. Nothing in it is changed; if no run is started, nothing stays behind.
 
@@ -78,8 +78,8 @@ def claim_run(
     ----------
     folder : Path
         The folder. Files that are not a run's own are never touched.
-    config : DiscoverConfig
-        Configuration of the discovery; a run with other settings is refused at once.
+    config : DiscoverConfig, optional
+        Configuration of the discovery; a run with other settings is refused at once. Default: only fingerprints are compared.
     overwrite : bool, default=False
         Whether a run that is there is replaced.
     must_exist : bool, default=False
@@ -105,7 +105,8 @@ def claim_run(
                     shutil.rmtree(
                         run.beside().folder, ignore_errors=True
                     )  # a process was killed before or after its use
-                if not overwrite and not any(_may_have(found, config) for found in (run.beside(), run)):
+                found = (run.beside(), run)
+                if config is not None and not overwrite and not any(_may_have(each, config) for each in found):
                     raise _other_run(folder)
             yield Claim(run, overwrite)
     finally:

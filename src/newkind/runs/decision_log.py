@@ -7,11 +7,12 @@ import itertools
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from newkind.atomic import write_bytes
 from newkind.errors import RunError
 from newkind.runs.conflicts import conflicting
 from newkind.runs.decision import Decision, Event
@@ -36,6 +37,7 @@ CREATE TRIGGER IF NOT EXISTS no_update BEFORE UPDATE ON events BEGIN SELECT RAIS
 CREATE TRIGGER IF NOT EXISTS no_delete BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'append only'); END;
 PRAGMA user_version = {VERSION};
 """
+INSERT = "INSERT INTO events (number, time, author, based_on, kind, decision) VALUES (?, ?, ?, ?, ?, ?)"
 Check = Callable[[list[Event], Decision], Decision]
 
 
@@ -100,10 +102,7 @@ class DecisionLog:
                 decision = check(events, decision)
             self._refuse_if_stale(decision, events, seen)
             event = Event(last + 1, _now(), _plain(author or default_author()), seen, decision)
-            connection.execute(
-                "INSERT INTO events (number, time, author, based_on, kind, decision) VALUES (?, ?, ?, ?, ?, ?)",
-                (event.number, event.time, event.author, seen, decision.kind, json.dumps(decision.to_json())),
-            )
+            connection.execute(INSERT, _row(event))
         return event
 
     def _refuse_if_stale(self, decision: Decision, events: list[Event], seen: int) -> None:
@@ -153,6 +152,21 @@ class DecisionLog:
     def export_jsonl(self) -> str:
         """All events as JSON lines."""
         return "".join(json.dumps(event.to_json()) + "\n" for event in self.events())
+
+    def fill(self, events: Sequence[Event]) -> None:
+        """Write a new log with these events, as when a run is continued; a log that is there is replaced."""
+        try:
+            with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+                connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
+                with _transaction(connection):
+                    connection.executemany(INSERT, map(_row, events))
+                content = connection.serialize()
+            write_bytes(self.file, content)
+        except sqlite3.DatabaseError as error:
+            raise RunError(f"{self.file} cannot be written ({error}).", code="cannot-write", file=self.file) from None
+        for suffix in ("-wal", "-shm"):
+            self.file.with_name(self.file.name + suffix).unlink(missing_ok=True)
+        self._events = []
 
     def retire(self) -> Path | None:
         """Move the log of a run that is overwritten to decisions-1.sqlite or the next free name; None if there is none."""
@@ -224,6 +238,13 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
         connection.rollback()
         raise
     connection.commit()
+
+
+def _row(event: Event) -> tuple[int, str, str, int, str, str]:
+    """Values of an event in the order of `INSERT`."""
+    decision = event.decision
+    content = json.dumps(decision.to_json())
+    return (event.number, event.time, event.author, event.based_on, decision.kind, content)
 
 
 def _read(connection: sqlite3.Connection, after: int) -> Iterator[Event]:

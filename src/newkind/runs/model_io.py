@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from newkind.training.data import TrainingData
 from newkind.training.inference import Layout
 from newkind.training.network import Network
 
-__all__ = ["LoadedModel", "load_heads", "load_model", "method_settings", "read_card", "save_model"]
+__all__ = ["LoadedModel", "layout_of", "load_heads", "load_model", "method_settings", "read_card", "save_model"]
 
 FORMER_SETTINGS = ("frame_views",)
 """Settings of methods in older model files that had no influence on a finished model."""
@@ -66,10 +67,15 @@ class LoadedModel:
     @property
     def layout(self) -> Layout:
         """Which prototypes make up which category."""
-        category_of = torch.full((self.network.method.n_categories,), len(self.categories))
-        for k, category in enumerate(self.categories):
-            category_of[list(category.prototypes)] = k
-        return Layout(category_of, torch.tensor([category.status == "new" for category in self.categories]))
+        return layout_of(self.categories, self.network.method.n_categories)
+
+
+def layout_of(categories: Sequence[Category], n_prototypes: int) -> Layout:
+    """Which of a number of prototypes make up which category."""
+    category_of = torch.full((n_prototypes,), len(categories))
+    for k, category in enumerate(categories):
+        category_of[list(category.prototypes)] = k
+    return Layout(category_of, torch.tensor([category.status == "new" for category in categories]))
 
 
 def save_model(

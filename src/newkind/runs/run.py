@@ -8,7 +8,7 @@ import logging
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -18,11 +18,12 @@ from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from newkind import __version__, atomic
+from newkind.backbone.decoded_views import DIGEST_BYTES
 from newkind.errors import RunError
 from newkind.runs.decision_log import DecisionLog
 from newkind.runs.format_1 import upgrade_config
 
-__all__ = ["ANSWER_LOCK", "FORMAT", "REFITS", "REPORT_MARK", "Run"]
+__all__ = ["ANSWER_LOCK", "FORMAT", "REFITS", "REPORT_MARK", "Run", "to_half"]
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +38,12 @@ NEW = ".new"
 """Folder of a run that is prepared to replace the one in whose folder it is."""
 REPORT_MARK = '<meta name="generator" content="Newkind '
 """A file with this at its beginning is a report."""
+
+
+def to_half(features: NDArray[np.floating]) -> NDArray[np.float16]:
+    """Features in half precision, as they are stored."""
+    half: NDArray[np.float16] = np.clip(features, -65504, 65504).astype(np.float16)
+    return half
 
 
 class Run:
@@ -66,6 +73,8 @@ class Run:
         self.metadata_file = folder / "metadata.csv"
         self.scores_file = folder / "scores.json"
         self.features_file = folder / "features.npy"
+        self.digests_file = folder / "digests.npy"
+        self.continued_file = folder / "continued.json"
         self.estimate_file = folder / "estimate-k.json"
         self.estimate_plot = folder / "estimate-k.svg"
         self.report_file = folder / "report.html"
@@ -279,7 +288,7 @@ class Run:
     def write_features(self, features: NDArray[np.floating]) -> None:
         """Write features (n, d), one row per line of assignments.csv, in half precision."""
         content = io.BytesIO()
-        np.save(content, np.clip(features, -65504, 65504).astype(np.float16), allow_pickle=False)
+        np.save(content, to_half(features), allow_pickle=False)
         atomic.write_bytes(self.features_file, content.getbuffer())
 
     def features(self) -> NDArray[np.float16] | None:
@@ -289,6 +298,24 @@ class Run:
         except (OSError, ValueError, EOFError):
             return None
         return found if found.ndim == 2 and found.dtype == np.float16 else None
+
+    def write_digests(self, digests: Sequence[bytes]) -> None:
+        """Write digests of the images' contents, one row of DIGEST_BYTES bytes per line of assignments.csv."""
+        content = io.BytesIO()
+        table = np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(digests), DIGEST_BYTES)
+        np.save(content, table, allow_pickle=False)
+        atomic.write_bytes(self.digests_file, content.getbuffer())
+
+    def digests(self) -> list[bytes] | None:
+        """Digests of the images' contents; None if the run has none, as older runs and runs from features, or it is damaged."""
+        try:
+            found = np.load(self.digests_file, allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            return None
+        if found.dtype != np.uint8 or found.ndim != 2 or found.shape[1] != DIGEST_BYTES:
+            return None
+        content = found.tobytes()
+        return [content[i : i + DIGEST_BYTES] for i in range(0, len(content), DIGEST_BYTES)]
 
     def write_environment(self, **more: Any) -> None:
         """Write versions and machine, so that a result can be traced."""

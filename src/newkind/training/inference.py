@@ -130,7 +130,7 @@ def predict_features(
     features: Tensor,
     *,
     labels: NDArray[np.integer],
-    n_known: int,
+    layout: Layout,
     device: torch.device,
     groups: NDArray[np.int64] | None = None,
 ) -> Predictions:
@@ -144,8 +144,8 @@ def predict_features(
         Class features.
     labels : ndarray of int, shape (n,)
         Given labels, -1 for unlabelled.
-    n_known : int
-        Number of known classes.
+    layout : Layout
+        Categories of the prototypes.
     device : torch.device
         Device to compute on.
     groups : ndarray of int64, shape (n,), optional
@@ -156,7 +156,6 @@ def predict_features(
     Predictions
     """
     given = torch.as_tensor(labels.astype(np.int64))
-    layout = Layout.plain(network.method.n_categories, n_known)
     parts = [slice(i, i + PART) for i in range(0, len(features), PART)]
     evidence = None if groups is None else GroupEvidence(groups, given)
     if evidence is not None:

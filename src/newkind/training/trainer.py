@@ -24,7 +24,7 @@ from newkind.methods.method import Batch
 from newkind.optimizer_config import BASE_BATCH
 from newkind.training.checkpoint import load_checkpoint, restore, save_checkpoint
 from newkind.training.data import ImageFeatures, TrainingData
-from newkind.training.inference import Predictions, predict_features
+from newkind.training.inference import Layout, Predictions, predict_features
 from newkind.training.merging import Merging, plan_merging
 from newkind.training.network import Network
 from newkind.training.optimizer import build_sgd
@@ -202,11 +202,12 @@ class Trainer:
         return ImageFeatures(network, self.data, device=self.device, seed=self.config.seed)
 
     def _predict(self, network: Network, features: Tensor) -> ReadOut:
+        layout = Layout.plain(network.method.n_categories, self.data.n_known)
         predictions = predict_features(
             network,
             features,
             labels=self.data.labels,
-            n_known=self.data.n_known,
+            layout=layout,
             device=self.device,
             groups=self.data.groups,
         )
