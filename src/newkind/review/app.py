@@ -28,7 +28,16 @@ __all__ = ["make_app"]
 
 STATIC = Path(__file__).parent / "static"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-STATUSES = {"stale": 409, "not-found": 404, "unknown-category": 404, "unknown-file": 404, "read-only": 403}
+STATUSES = {
+    "stale": 409,
+    "locked": 503,
+    "cannot-write": 503,
+    "unreadable": 503,
+    "not-found": 404,
+    "unknown-category": 404,
+    "unknown-file": 404,
+    "read-only": 403,
+}
 IDLE_SECONDS = 2.0
 
 

@@ -147,6 +147,8 @@ class DecisionLog:
         if not self.file.exists():
             return 0
         with self._opened() as connection:
+            if not _has_events(connection):
+                return 0
             return int(connection.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()[0])
 
     def export_jsonl(self) -> str:
@@ -247,7 +249,14 @@ def _row(event: Event) -> tuple[int, str, str, int, str, str]:
     return (event.number, event.time, event.author, event.based_on, decision.kind, content)
 
 
+def _has_events(connection: sqlite3.Connection) -> bool:
+    """Whether the table is there; another process may be creating it."""
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'events'").fetchone() is not None
+
+
 def _read(connection: sqlite3.Connection, after: int) -> Iterator[Event]:
+    if not _has_events(connection):
+        return
     rows = connection.execute(
         "SELECT number, time, author, based_on, decision FROM events WHERE number > ? ORDER BY number", (after,)
     )

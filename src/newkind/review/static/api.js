@@ -5,6 +5,14 @@ export const state = {
   isReadOnly: document.body.dataset.readOnly === "yes",
 };
 
+// Note the number of an answer. Returns false for an answer that is older than one that this page has seen already: answers
+// may overtake each other, and the newest one is shown.
+export function isCurrent(number) {
+  if (number < state.number) return false;
+  state.number = number;
+  return true;
+}
+
 export class Refused extends Error {
   constructor(status, { code = "error", text = "", facts = {} } = {}) {
     super(text || "The server did not answer.");
@@ -48,16 +56,16 @@ export function post(path, content = {}) {
 // Record a decision.
 export async function decide(decision) {
   const done = await post("/api/decide", { decision });
-  state.number = done.number;
+  isCurrent(done.number);
   return done;
 }
 
-// Replace parts of the page, which the server renders, by their present state.
+// Replace parts of the page, which the server renders, by their present state. Returns false if the page is not there any more.
 export async function refreshParts(...selectors) {
   const response = await fetch(location.href);
   if (!response.ok) return false;
   const now = new DOMParser().parseFromString(await response.text(), "text/html");
-  state.number = Number(now.body.dataset.number);
+  if (!isCurrent(Number(now.body.dataset.number))) return true;
   for (const selector of selectors) {
     const [old, fresh] = [document.querySelector(selector), now.querySelector(selector)];
     if (old && fresh) old.replaceWith(document.adoptNode(fresh));

@@ -1,6 +1,6 @@
 // Order and filters of a list of images, kept in the address of the page.
 
-import { get, plural, state } from "./api.js";
+import { get, isCurrent, plural } from "./api.js";
 import { unpack } from "./grid.js";
 import { attempt } from "./page.js";
 
@@ -45,7 +45,7 @@ export class Filters {
       const asked = (this.asked = {});
       const found = await get("/api/lines", this.values);
       if (asked !== this.asked) return; // a later question was asked meanwhile
-      state.number = found.number;
+      isCurrent(found.number);
       this.grid.show(unpack(found), { keepPlace });
       document.querySelector("[data-total]").textContent = plural(found.lines.length, "image");
     });

@@ -1,6 +1,6 @@
 // Growing a category, page by page, until its purity is known.
 
-import { make, plural, post, refreshParts, state, thumbnail } from "./api.js";
+import { isCurrent, make, plural, post, refreshParts, state, thumbnail } from "./api.js";
 import { describeKey, onKey } from "./keys.js";
 import { attempt, setUpPage, startPage, tell } from "./page.js";
 import { openViewer } from "./viewer.js";
@@ -19,7 +19,7 @@ async function ask(content) {
   next.disabled = true;
   const done = await attempt(async () => {
     page = await post("/api/grow", { growth, based_on: state.number, ...content });
-    state.number = page.number;
+    isCurrent(page.number);
     show();
   });
   next.disabled = false;

@@ -1,6 +1,6 @@
 // Images to check, one at a time.
 
-import { decide, get, make, plural, refreshParts, state, thumbnail } from "./api.js";
+import { decide, get, isCurrent, make, plural, refreshParts, state, thumbnail } from "./api.js";
 import { onKey } from "./keys.js";
 import { attempt, setUpPage, startPage, tell } from "./page.js";
 import { chooseCategory } from "./palette.js";
@@ -14,7 +14,7 @@ let now = null;
 async function load() {
   await attempt(async () => {
     found = await get("/api/doubtful", { kind });
-    state.number = found.number;
+    isCurrent(found.number);
     show();
   });
 }

@@ -1,6 +1,6 @@
 // The map of all images, with a lasso.
 
-import { get, plural, state } from "./api.js";
+import { get, isCurrent, plural } from "./api.js";
 import { Grid } from "./grid.js";
 import { onKey } from "./keys.js";
 import { attempt, setUpPage, startPage, tell } from "./page.js";
@@ -17,7 +17,7 @@ const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buff
 
 async function load() {
   const found = await get("/api/map");
-  state.number = found.number;
+  isCurrent(found.number);
   data = {
     lines: new Int32Array(bytes(found.lines)),
     points: new Uint16Array(bytes(found.points)),

@@ -1,6 +1,6 @@
 // What every page has: messages, undo and redo, help, and news about decisions made elsewhere.
 
-import { decide, get, make, post, Refused, state } from "./api.js";
+import { decide, get, isCurrent, make, post, Refused, state } from "./api.js";
 import { onKey, showHelp } from "./keys.js";
 import { showRefit } from "./refit.js";
 
@@ -65,7 +65,7 @@ export async function carryOut(decision) {
 export async function undoOrRedo(kind, event = 0) {
   return attempt(async () => {
     const done = await post(`/api/${kind}`, { event });
-    state.number = done.number;
+    isCurrent(done.number);
     tell(done.text);
     await refreshPage();
   });

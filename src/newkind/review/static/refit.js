@@ -1,6 +1,6 @@
 // Refit: what would move, before it is accepted.
 
-import { make, plural, post, state, thumbnail } from "./api.js";
+import { isCurrent, make, plural, post, thumbnail } from "./api.js";
 import { openDialog } from "./keys.js";
 import { attempt, refreshPage, tell } from "./page.js";
 
@@ -27,7 +27,7 @@ export async function showRefit() {
     dialog.close();
     attempt(async () => {
       const done = await post("/api/refit/accept", { refit });
-      state.number = done.number;
+      isCurrent(done.number);
       tell(done.text);
       await refreshPage();
     });

@@ -1,6 +1,6 @@
 // Proposed sub-groups of a category.
 
-import { get, make, plural, state, thumbnail } from "./api.js";
+import { get, isCurrent, make, plural, state, thumbnail } from "./api.js";
 import { onKey } from "./keys.js";
 import { attempt, carryOut, setUpPage, startPage, tell } from "./page.js";
 
@@ -13,7 +13,7 @@ let groups = [];
 async function load() {
   await attempt(async () => {
     const found = await get("/api/split", { id: category, n: field.value });
-    state.number = found.number;
+    isCurrent(found.number);
     groups = found.groups;
     list.replaceChildren(...groups.map(({ lines }, i) => makeGroup(lines, i)));
   });
