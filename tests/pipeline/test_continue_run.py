@@ -143,7 +143,9 @@ def test_an_approved_category_without_new_images_stays_approved(found: Discovery
     found.approve(grey)
     after = proceed()
     assert after[grey].approved
-    assert after.assignments == found.assignments or len(after.assignments) == len(found.assignments)
+    assert {line.file: line.category for line in after.assignments} == {
+        line.file: line.category for line in found.assignments
+    }
     approvals = [event for event in after.history() if event.decision.kind == "approve"]
     after.undo(approvals[-1].number)
     assert not after[grey].approved

@@ -261,7 +261,8 @@ class TokenStore:
             return FORMAT
         try:
             found = json.loads(path.read_text())
-        except (OSError, ValueError) as error:
+            found["layout"] = asdict(RecordLayout(**found["layout"]))  # with fields that are newer than the store
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, CacheError) as error:
             raise self._damaged(f"{path} cannot be read ({error}).") from None
         if found not in (wanted, wanted | {"format": 1}):
             raise CacheError(

@@ -20,6 +20,7 @@ from newkind import distributed
 from newkind.backbone.sources import open_source
 from newkind.config import from_json, to_json
 from newkind.data.added import file_images, select_images
+from newkind.data.wording import count
 from newkind.errors import ConfigError
 from newkind.methods.modern import ModernConfig
 from newkind.pipeline.continued_answer import FEWEST, n_used, open_categories, start_answer
@@ -36,7 +37,9 @@ from newkind.runs.decision import Event
 from newkind.runs.decision_log import DecisionLog
 from newkind.runs.fingerprint import digest_of
 from newkind.runs.model_io import LoadedModel, layout_of, load_model, method_settings, read_card
+from newkind.runs.replay import effective
 from newkind.runs.run import Run, to_half
+from newkind.runs.write_answer import write_answer
 from newkind.setting import check_min_confidence
 from newkind.training.checkpoint import save_tensors
 from newkind.training.inference import image_features, predict_features
@@ -309,10 +312,8 @@ def _model_answer(start: Answer, refit: Refit, features: NDArray[np.float16], le
 def _write(following: Run, run: Run, solved: _Solved, settings: dict[str, Any]) -> Run:
     """Write all files apart from those that are there, replace them at once, and return the run that has them."""
     target = following.next_answer()
-    n = len(solved.model.categories)
-    target.write_config(
-        settings | {"answer": "final", "n_categories": settings["n_categories"] | {"prototypes": n, "used": n}}
-    )
+    numbers = {"prototypes": solved.refit.method.n_categories, "used": len(solved.model.categories)}
+    target.write_config(settings | {"answer": "final", "n_categories": settings["n_categories"] | numbers})
     save_tensors(target.model_file, solved.refit.tensors, {"newkind": "model"})
     target.write_json(target.model_card, solved.refit.card)
     target.write_features(solved.features)
@@ -324,14 +325,15 @@ def _write(following: Run, run: Run, solved: _Solved, settings: dict[str, Any]) 
     if solved.events:
         target.write_json(target.model_categories_file, category_rows(solved.model.list_categories()))
         target.write_text(target.model_assignments_file, assignments_csv(solved.model.assignments()))
-    if (
-        following.answer == "none" and following.replaces is None and solved.events
-    ):  # later it may have decisions about this run
+        n = len(effective(DecisionLog(run.folder).events()))
+        logger.info(f"{count(n, 'decision')} of {run.folder} carried over.")
+    if following.replaces is None and solved.events and not DecisionLog(following.folder).last:
         DecisionLog(following.folder).fill(solved.events)
     with carry_over(following, target):
         finished = following.adopt()
-    if finished is not following and solved.events:
+    if solved.events and not DecisionLog(finished.folder).last:  # the log of the run that was replaced is put aside
         DecisionLog(finished.folder).fill(solved.events)
+        write_answer(finished)
     return finished
 
 
