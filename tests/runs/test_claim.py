@@ -1,6 +1,5 @@
 """Run folders are claimed before the work: checked, locked, and replaced as a whole."""
 
-import json
 import os
 import subprocess
 import sys
@@ -40,7 +39,8 @@ def other(config: DiscoverConfig) -> DiscoverConfig:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name != ".lock"}
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.name.endswith("lock"))
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def test_overwrite_does_not_touch_a_run_that_is_being_written(
@@ -190,37 +190,40 @@ def test_a_part_of_the_assignments_is_not_taken_for_the_whole(
     with raises(RunError, "incomplete"):
         newkind.load(out)
     caplog.clear()
-    run.assignments_file.write_text(whole.replace("new-01", "violets"))  # edited by hand
-    assert any(line.category == "violets" for line in read_assignments(run))
+    run.assignments_file.write_text(whole.replace("new-01", "new-02"))  # edited by hand
+    assert not any(line.category == "new-01" for line in read_assignments(run))
     assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
-def test_assignments_and_their_record_agree_whenever_the_process_is_killed(
-    collection: Collection, config: DiscoverConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_record_is_that_of_the_models_answer_before_and_after_decisions(
+    collection: Collection, config: DiscoverConfig, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     out = tmp_path / "run"
     discover(collection, out, config)
+    found = newkind.load(out)
+    found.rename("new-01", "violets")
+    discover(collection, out, config)  # with stable ids of categories
+    caplog.clear()
+    assert any(line.category == "violets" for line in read_assignments(Run.open(out)))
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
     run = Run.open(out)
-    lines = read_assignments(run)
-    rename, calls = os.replace, 0
+    rows = run.model_assignments_file.read_text().splitlines(keepends=True)
+    run.model_assignments_file.write_text("".join(rows[:40]))
+    with raises(RunError, "incomplete"):
+        read_assignments(run)
 
-    def killed(source: object, target: object) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == stop:
-            raise KeyboardInterrupt
-        rename(source, target)  # type: ignore[call-overload]
 
-    for stop in (1, 2, 3):
-        calls = 0
-        shorter = lines[: 70 - stop]
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "replace", killed)
-            with pytest.raises(KeyboardInterrupt):
-                write_assignments(run, shorter)
-        assert len(read_assignments(run)) in (len(shorter), 72, 70 - stop + 1)
-    write_assignments(run, lines)
-    assert json.loads(run.config_file.read_text())["assignments"][0]["rows"] == 72
+def test_overwrite_keeps_the_decisions_about_the_old_run_apart(
+    collection: Collection, config: DiscoverConfig, tmp_path: Path
+) -> None:
+    out, fresh = tmp_path / "run", tmp_path / "fresh"
+    discover(collection, out, config)
+    newkind.load(out).rename("new-01", "violets")
+    discover(collection, out, other(config), overwrite=True)
+    discover(collection, fresh, other(config))
+    found = contents(out)
+    assert found.pop("decisions-1.sqlite")
+    assert found == contents(fresh)
 
 
 def test_names_that_are_formulas_to_a_spreadsheet_are_named(
@@ -231,7 +234,7 @@ def test_names_that_are_formulas_to_a_spreadsheet_are_named(
     run = Run.open(out)
     lines = read_assignments(run)
     caplog.clear()
-    write_assignments(run, [replace(line, category="-3") for line in lines])
+    write_assignments(run, [replace(line, file="-3") for line in lines])
     assert not caplog.records
     for name in ('=HYPERLINK("http://x")', "@x", "+a", "-a", "\t=1"):
         caplog.clear()

@@ -29,6 +29,7 @@ from newkind.pipeline.refit import Refit, model_in_use, solve, stored_features
 from newkind.pipeline.results import Outcome
 from newkind.runs.answer import LABELLED, Answer, answer_of
 from newkind.runs.assignments import assignments_csv, assignments_of, category_rows, write_assignments
+from newkind.runs.assignments_record import write_recorded
 from newkind.runs.carried import carry_decisions
 from newkind.runs.carry_over import carry_over
 from newkind.runs.claim import claim_run
@@ -323,8 +324,9 @@ def _write(following: Run, run: Run, solved: _Solved, settings: dict[str, Any]) 
     target.write_json(target.categories_file, rows | category_rows(solved.answer.list_categories()))
     write_assignments(target, solved.answer.assignments())
     if solved.events:
+        lines = solved.model.assignments()
         target.write_json(target.model_categories_file, category_rows(solved.model.list_categories()))
-        target.write_text(target.model_assignments_file, assignments_csv(solved.model.assignments()))
+        write_recorded(target, target.model_assignments_file, assignments_csv(lines), n_rows=len(lines))
         n = len(effective(DecisionLog(run.folder).events()))
         logger.info(f"{count(n, 'decision')} of {run.folder} carried over.")
     if following.replaces is None and solved.events and not DecisionLog(following.folder).last:

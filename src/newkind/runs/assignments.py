@@ -152,9 +152,9 @@ def read_assignments(run: Run) -> list[Assignment]:
 
 
 def write_assignments(run: Run, lines: Sequence[Assignment], metadata: RunMetadata | None = None) -> None:
-    """Write assignments.csv, with metadata of the images, and its record in config.json."""
+    """Write the model's answer as assignments.csv, with metadata of the images, and its record in config.json."""
     warn_of_formulas(name for line in lines for name in (line.file, line.category))
-    write_recorded(run, assignments_csv(lines, metadata), n_rows=len(lines))
+    write_recorded(run, run.assignments_file, assignments_csv(lines, metadata), n_rows=len(lines))
 
 
 def read_categories(run: Run) -> list[Category]:

@@ -39,7 +39,7 @@ def current_answer(run: Run) -> Answer:
     Raises
     ------
     RunError
-        With the code `not-finished`, `missing-file`, `unreadable` or `assignments-mismatch`.
+        With the code `not-finished`, `missing-file`, `unreadable`, `incomplete` or `assignments-mismatch`.
     """
     events = DecisionLog(run.folder).events()
     found = model_answer(run)
@@ -92,8 +92,7 @@ def _read(run: Run, assignments_file: Path, categories_file: Path) -> Answer:
             code="not-finished",
             folder=run.folder,
         ) from None
-    if assignments_file == run.assignments_file:  # the model's own answer is kept apart without a record
-        check_recorded(run, assignments_file.read_bytes(), n_rows=len(lines))
+    check_recorded(run, assignments_file, n_rows=len(lines))
     categories = _read_categories(run, categories_file)
     try:
         return answer_of(lines, categories)
