@@ -52,7 +52,7 @@ OWN_DEVIATION = 0.1
 """Standard deviation of the log number of new classes that resampling does not show."""
 DOUBT = 0.6
 """Standard deviation that weak features add, times (1 - F1)^2."""
-FEW_CATEGORIES, FEW_SAMPLES = 60, 3_000
+FEW_CATEGORIES, FEW_SAMPLES = 25, 3_000
 """Up to so many categories, the number is chosen by agreement, with at most so many samples. With more, a mistake of one costs little."""
 NORMAL_95 = 1.645
 """95 % quantile of the normal distribution."""
@@ -99,7 +99,7 @@ def estimate_n_categories(
 ) -> Estimate:
     """Estimate the number of categories, known and new together, with a 90 % interval.
 
-    It takes three trees of at most 1,200 points and three to nine mixtures, and for up to 60 categories some 200 mixtures of at most 3,000
+    It takes three trees of at most 1,200 points and three to nine mixtures, and for up to 25 categories some 200 mixtures of at most 3,000
     samples. At most 20,000 samples are used.
 
     Parameters
