@@ -9,6 +9,7 @@ import pytest
 from asgi_client import AsgiClient, MakeClient
 
 from newkind.runs.assignments import read_assignments
+from newkind.runs.metadata import metadata_csv, metadata_from
 from newkind.runs.run import Run
 from painted_run import SCRIPT
 
@@ -94,11 +95,12 @@ def test_orders_are_what_they_say(client: AsgiClient) -> None:
 
 
 def test_filters(run: Run, tmp_path: Path, make_client: MakeClient) -> None:
-    table = tmp_path / "data" / "metadata.csv"
-    header, *rows = table.read_text().splitlines()
-    table.write_text(
-        "\n".join([f"{header},site,day", *(f"{row},{'ab'[i % 2]},{i}" for i, row in enumerate(rows))]) + "\n"
+    _, *rows = (tmp_path / "data" / "metadata.csv").read_text().splitlines()
+    files = [line.file for line in read_assignments(run)]
+    more = metadata_from(
+        files, {"site": ["ab"[i % 2] for i in range(len(files))], "day": [str(i) for i in range(len(files))]}
     )
+    run.write_text(run.metadata_file, metadata_csv(files, more))
     client = make_client()
     assert set(client.workbench.columns) == {"site", "day"}
     found = client.get("/api/lines?column=site&value=a").json()["lines"]

@@ -11,6 +11,7 @@ from newkind.cli.options import MinConfidence, RunFolder
 
 if TYPE_CHECKING:
     from newkind.data.items import Features, FileImages, Images
+    from newkind.runs.assignment import Assignment
 
 __all__ = ["predict"]
 
@@ -35,30 +36,20 @@ def predict(
 ) -> None:
     """Assign new images to the categories of a run. `novelty` is the probability of all new categories together."""
     import logging
-    import sys
 
-    from newkind.atomic import check_writable, remove_leftover, replacing, to_bytes
     from newkind.backbone.decoded_views import log_skipped
     from newkind.cli.messages import print_line
     from newkind.data.wording import count
-    from newkind.errors import DataError, RunError
+    from newkind.errors import DataError
     from newkind.pipeline.predict import predict as run_prediction
     from newkind.pipeline.predict import read_inputs
     from newkind.progress import progress_bar
     from newkind.report.predictions import write_predictions
-    from newkind.runs.assignments import assignments_csv
-    from newkind.runs.formulas import warn_of_formulas
     from newkind.runs.model_io import load_model
     from newkind.runs.run import Run
 
     opened = Run.open(Path(run))
-    if out is not None and out.exists():
-        remove_leftover(out)
-        raise RunError(f"{out} exists already. It was not changed.", fix="Use another `out`.", code="exists", file=out)
-    if out is not None:
-        check_writable(out)
-    elif sys.stdout is None:
-        raise RunError("Standard output is closed.", fix="Name a file with `out`.", code="closed-output")
+    _check_out(out)
     items = read_inputs(images)
     if report:
         _images(items)  # raises for features
@@ -76,17 +67,47 @@ def predict(
         page = (out or Path("predictions.csv")).with_suffix(".html")
         write_predictions(opened, _images(items), found.assignments, model.categories, page)
         logger.info(f"Page with the images: {page}")
-    content = to_bytes(assignments_csv(found.assignments))
-    if out is None:
-        sys.stdout.buffer.write(content)
+    if not _write(found.assignments, out):
         return
-    warn_of_formulas(name for line in found.assignments for name in (line.file, line.category))
-    with replacing(out, overwrite=False) as file:
-        file.write(content)
     n_unsure = sum(line.status == "unsure" for line in found.assignments)
     unsure = f", {n_unsure:,} of them unsure" if n_unsure else ""
     logger.info(f"{count(n_read, 'image')} assigned{unsure}.")
     print_line(f"Results: {out}")
+
+
+def _check_out(out: Path | None) -> None:
+    """Raise, before any work, if the results cannot be written."""
+    import sys
+
+    from newkind.atomic import check_writable, remove_leftover
+    from newkind.errors import RunError
+
+    if out is None:
+        if sys.stdout is None:
+            raise RunError("Standard output is closed.", fix="Name a file with `out`.", code="closed-output")
+        return
+    if out.exists():
+        remove_leftover(out)
+        raise RunError(f"{out} exists already. It was not changed.", fix="Use another `out`.", code="exists", file=out)
+    check_writable(out)
+
+
+def _write(lines: list[Assignment], out: Path | None) -> bool:
+    """Write assignments as CSV; whether that was to a file, not to standard output."""
+    import sys
+
+    from newkind.atomic import replacing, to_bytes
+    from newkind.runs.assignments import assignments_csv
+    from newkind.runs.formulas import warn_of_formulas
+
+    content = to_bytes(assignments_csv(lines))
+    if out is None:
+        sys.stdout.buffer.write(content)
+        return False
+    warn_of_formulas(name for line in lines for name in (line.file, line.category))
+    with replacing(out, overwrite=False) as file:
+        file.write(content)
+    return True
 
 
 def _images(items: Images | Features) -> FileImages:

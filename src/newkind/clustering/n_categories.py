@@ -97,10 +97,7 @@ def estimate_n_categories(
     seed: int = 0,
     max_categories: int | None = None,
 ) -> Estimate:
-    """Estimate the number of categories, known and new together, with a 90 % interval.
-
-    It takes three trees of at most 1,200 points and three to nine mixtures, and for up to 25 categories some 200 mixtures of at most 3,000
-    samples. At most 20,000 samples are used.
+    """Estimate the number of categories, known and new together, with a 90 % interval. At most 20,000 samples are used.
 
     Parameters
     ----------
@@ -150,8 +147,7 @@ def estimate_n_categories(
     if quality < UNUSABLE_QUALITY:
         return _guess(n_known, most, quality, curve)
     count = _count_new(sample, held_out, sizes, rng, seed)
-    new = _stable(sample, first, count, seed) if _is_small(sample, count) else count.new_classes()
-    bounded = _bounded(new, n_known, most)
+    bounded = _bounded(_new_classes(sample, first, count, seed), n_known, most)
     return replace(bounded, quality=round(quality, 4), curve=curve, known_share=round(count.known_share, 4))
 
 
@@ -306,10 +302,11 @@ def _count_new(sample: _Sample, held_out: HeldOutClasses, sizes: Floats, rng: np
     return _Count(log_n, float(deviation), float(min(found.sum() / len(sample.y), 1.0)))
 
 
-def _is_small(sample: _Sample, count: _Count) -> bool:
-    """Whether a number of categories is chosen by agreement."""
+def _new_classes(sample: _Sample, first: KnownSizes, count: _Count, seed: int) -> NewClasses:
+    """Number of new classes as counted, or for few categories by agreement."""
     n_new = float(np.exp(count.log_n))
-    return n_new >= 0.5 and sample.n_classes + n_new <= FEW_CATEGORIES and sample.n_unlabelled >= 2 * sample.n_classes
+    few = n_new >= 0.5 and sample.n_classes + n_new <= FEW_CATEGORIES and sample.n_unlabelled >= 2 * sample.n_classes
+    return _stable(sample, first, count, seed) if few else count.new_classes()
 
 
 def _stable(sample: _Sample, first: KnownSizes, count: _Count, seed: int) -> NewClasses:

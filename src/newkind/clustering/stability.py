@@ -71,7 +71,7 @@ def choose_stable(log_n: float, deviation: float, agreement: Callable[[int], flo
     Examples
     --------
     >>> choose_stable(np.log(6), 0.2, lambda n: 0.95 if n <= 5 else 0.8, most=100)
-    NewClasses(low=5, middle=5, high=5)
+    NewClasses(low=4, middle=5, high=5)
     """
     reach = np.exp(np.linspace(log_n - REACH * deviation, log_n + REACH * deviation, MOST_NUMBERS))
     numbers = np.unique(np.clip(np.round(reach), 1, max(most, 1))).astype(np.int64)

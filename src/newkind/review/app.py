@@ -60,6 +60,7 @@ def make_app(workbench: Workbench, access: Access) -> ASGIApp:
         exception_handlers={NewkindError: _explain, HTTPException: _explain_http},
         lifespan=_lifespan,
     )
+    app.router.redirect_slashes = False
     app.state.workbench = workbench
     return Guard(app, access)
 
