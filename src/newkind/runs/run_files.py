@@ -58,10 +58,10 @@ class RunFiles:
             With the code `outside-root` for a name that leads out of the folder.
         """
         places = [self.root] if self.data is None else [self.data, self.root]
-        for place in places if "\0" not in name else []:
-            path = Path(os.path.abspath(place / name))
-            if path != self.folder and path.is_relative_to(self.folder):
-                return path
+        paths = [Path(os.path.abspath(place / name)) for place in places] if "\0" not in name else []
+        allowed = [path for path in paths if path != self.folder and path.is_relative_to(self.folder)]
+        if allowed:
+            return next((path for path in allowed if path.exists()), allowed[0])
         raise RunError(
             f"The run lists {printable(name)!r}, which is not below {printable(str(self.folder))}. Nothing was changed.",
             fix="If it is one of your images, name a folder that contains all of them with `data`.",
