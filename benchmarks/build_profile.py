@@ -1,7 +1,7 @@
 """Where a build of the feature cache spends its time: reading, decoding, resizing, cropping, trunk and writing, as shares.
 
-DINOv2 ViT-S/14 with random weights, one view per image, JPEG files of three sizes cut from the two photographs in
-scikit-learn (CUB has 500 x 375 pixels, a telephone 4,000 x 3,000). All stages are timed in one thread, as processor time;
+DINOv2 ViT-S/14 with random weights, one view per image, JPEG files of two sizes cut from the two photographs in
+scikit-learn (CUB has 500 x 375 pixels, a telephone 4,000 x 3,000, enlarged and therefore smoother than a real photograph). All stages are timed in one thread, as processor time;
 writing as elapsed time, because it waits for the disk. A build runs the stages before the trunk in other threads, but on the
 same processors. `--precision int8` shows what is left when the trunk is cheaper.
 """

@@ -80,7 +80,8 @@ def make_run(folder: Path, n: int, n_categories: int) -> Run:
         )
         for i in range(n)
     ]
-    run = Run.start(folder / "run", fingerprint="x", overwrite=False)
+    run = Run(folder / "run")
+    run.folder.mkdir()
     run.write_config({"data": str(folder / "data"), "root": str(folder / "data"), "fingerprint": "x", "config": {}})
     run.write_json(run.categories_file, category_rows(categories))
     run.write_json(run.environment_file, {})

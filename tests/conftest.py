@@ -1,12 +1,16 @@
-"""Shared test data: small real image files, made on the spot."""
+"""Shared test data: small real image files, made on the spot; and a browser."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from PIL import Image
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # Some virtual machines advertise AMX and then end a process that uses it; must be set before torch is imported.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
@@ -43,3 +47,16 @@ def pile(tmp_path: Path, make_image: MakeImage) -> Path:
     make_image(root / "unlabelled" / "deep" / "u1.webp", seed=21)
     make_image(root / "loose.bmp", seed=22)
     return root
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator["Browser"]:
+    """Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    from browser_visit import ARGUMENTS, find_browser
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=find_browser(), args=list(ARGUMENTS))
+        yield started
+        started.close()

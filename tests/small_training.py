@@ -108,9 +108,9 @@ def train_small(folder: Path, network: Network, epochs: int, *, stop_after: int 
     reports = []
 
     def after_epoch(report) -> None:
-        reports.append(report)
-        if report.epoch == stop_after:
+        if stop_after is not None and report.epoch > stop_after:  # before the checkpoint of this epoch
             raise Stop
+        reports.append(report)
 
     with suppress(Stop):
         config = TrainingConfig(epochs=epochs, batch_size=48, learning_rate=0.1, checkpoint_seconds=0)

@@ -1,5 +1,6 @@
 """Files are written as a whole or not at all."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,8 @@ def test_a_file_is_replaced(tmp_path: Path) -> None:
 
 
 def write_half(path: Path, problem: Exception) -> None:
-    with atomic.replacing(path, error=CacheError) as partial:
-        partial.write_text("half")
+    with atomic.replacing(path, error=CacheError) as file:
+        file.write(b"half")
         raise problem
 
 
@@ -41,3 +42,77 @@ def test_names_keep_their_bytes_and_json_has_no_nan(tmp_path: Path) -> None:
     assert atomic.to_bytes("\ud800") == b"\\ud800"
     with pytest.raises(ValueError, match="JSON"):
         atomic.write_json(tmp_path / "a.json", {"a": float("nan")})
+
+
+@pytest.mark.parametrize("plant", [os.symlink, os.link])
+def test_a_planted_link_is_not_written_through(tmp_path: Path, plant) -> None:
+    (tmp_path / "precious").write_text("precious")
+    plant(tmp_path / "precious", tmp_path / "a.txt.partial")
+    atomic.write_text(tmp_path / "a.txt", "new")
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert (tmp_path / "a.txt").read_text() == "new"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "precious"]
+
+
+def test_a_file_may_be_required_to_be_new(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("old")
+    with raises(RunError, "cannot-write"), atomic.replacing(tmp_path / "a.txt", overwrite=False) as file:
+        file.write(b"new")
+    with atomic.replacing(tmp_path / "b.txt", overwrite=False) as file:
+        file.write(b"new")
+    assert (tmp_path / "a.txt").read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt"]
+
+
+def test_two_writers_of_one_file_never_show_a_half(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    with raises(RunError, "cannot-write"), atomic.replacing(path) as slow:
+        slow.write(b"ha")
+        with atomic.replacing(path) as quick:
+            quick.write(b"whole")
+    assert path.read_text() == "whole"
+    assert [item.name for item in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_the_longest_name(tmp_path: Path) -> None:
+    path = tmp_path / ("n" * 255)
+    atomic.write_text(path, "one")
+    assert path.read_text() == "one"
+
+
+def test_files_have_the_usual_permissions(tmp_path: Path) -> None:
+    from newkind.training.checkpoint import save_tensors
+
+    (tmp_path / "usual").touch()
+    atomic.write_text(tmp_path / "text", "one")
+    atomic.append_text(tmp_path / "rows", "one")
+    save_tensors(tmp_path / "tensors", {}, {})
+    assert len({path.stat().st_mode for path in tmp_path.iterdir()}) == 1
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_advice_fits_the_reason(tmp_path: Path) -> None:
+    for number, word in ((28, "space"), (13, "permissions"), (30, "read-only"), (5, "disk")):
+        with raises(RunError, "cannot-write") as caught, atomic.write_errors(tmp_path):
+            raise OSError(number, os.strerror(number))
+        assert word in caught.value.fix
+        assert ("space" in caught.value.fix) == (number == 28)
+
+
+def test_a_row_is_appended_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "rows"
+    atomic.append_text(path, "one\n")
+    atomic.append_text(path, "two\n")
+    assert path.read_text() == "one\ntwo\n"
+    path.unlink()
+    path.symlink_to(tmp_path / "precious")
+    with raises(RunError, "cannot-write"):
+        atomic.append_text(path, "x")
+
+
+def test_whether_a_file_can_be_written_is_known_before_the_work(tmp_path: Path) -> None:
+    atomic.check_writable(tmp_path / "a.csv")
+    assert list(tmp_path.iterdir()) == []
+    for bad in (tmp_path, tmp_path / "none" / "a.csv", Path("/proc/a.csv")):
+        with raises(RunError, "cannot-write"):
+            atomic.check_writable(bad)

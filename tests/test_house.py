@@ -25,6 +25,7 @@ LAYERS = [
     "setting",
     "optimizer_config",
     "config",
+    "reading",
     "effort",
     "atomic",
     "paths",
@@ -41,6 +42,7 @@ LAYERS = [
     "runs",
     "pipeline",
     "report",
+    "review",
     "experiments",
     "discovery",
     "api",
@@ -283,6 +285,7 @@ def test_imported_packages_are_declared() -> None:
         "tensorboard": "tensorboard",
         "onnxruntime": "onnx",
     }
+    names |= {"openpyxl": "excel", "pyarrow": "parquet", "pillow_heif": "heic"}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = {re.split(r"[<>=\[ ]", item)[0].lower().replace("_", "-") for item in project["dependencies"]}
     declared |= set(project["optional-dependencies"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,13 +13,17 @@ from newkind.clustering.estimate import Estimate
 from newkind.clustering.n_categories import estimate_n_categories as estimate_from_features
 from newkind.config import DiscoverConfig, EffortName, read_options
 from newkind.data import Collection, find_obstacles
-from newkind.data.opening import open_data
+from newkind.data.opening import open_with
 from newkind.discovery import Discovery, PathLike
 from newkind.effort import Amount
+from newkind.errors import ConfigError
 from newkind.experiments.ranking import Ranking
 from newkind.experiments.tune import EPOCHS, TuneConfig
 from newkind.experiments.tune import tune as run_tuning
 from newkind.pipeline.configure import configure
+from newkind.pipeline.continue_run import ContinueConfig
+from newkind.pipeline.continue_run import continue_run as run_continuation
+from newkind.pipeline.continued_images import open_continued
 from newkind.pipeline.discover import OnFirstAnswer, Outcome
 from newkind.pipeline.discover import discover as run_discovery
 from newkind.pipeline.estimate_n_categories import backbone_features
@@ -31,6 +36,7 @@ from newkind.training.display import TrainingDisplay
 
 __all__ = [
     "Discovery",
+    "continue_run",
     "discover",
     "estimate_n_categories",
     "first_answer_reporter",
@@ -66,7 +72,7 @@ def discover(
     Parameters
     ----------
     data : str, path or Collection
-        A folder, a table, an .npz file, a published benchmark as "NAME:FOLDER", or a Collection.
+        Data as in `newkind.data.open_data`, or a Collection.
     out : str or path
         Run folder to create. The same call resumes an interrupted run.
     method, recipe, effort : str, optional
@@ -82,7 +88,7 @@ def discover(
     first_answer, report, verbose : bool
         Write an answer from one view per image first (default: True); write report.html into the run folder (default: True); show messages and progress bars (default: False).
     **options : Any
-        Fields of `TrainingConfig` and `BackboneConfig`, such as `epochs`, `seed` and `views`; `backbone` is a name.
+        Fields of `TrainingConfig` and `BackboneConfig` (`backbone` is a name), and options of `newkind.data.open_data`.
 
     Returns
     -------
@@ -98,7 +104,7 @@ def discover(
     >>> len(found.assignments), [category.name for category in found.categories]
     (60, ['bee', 'wasp', 'new-01'])
     """
-    collection = data if isinstance(data, Collection) else open_data(data)
+    collection, options = open_with(data, options)
     asked = {"n_categories": n_categories, "at_most": at_most, "settings": settings, "min_confidence": min_confidence}
     config = _configured(collection, effort, options, method=method, recipe=recipe, online=online, **asked)
     how = {"overwrite": overwrite, "first_answer": first_answer, "report": report, "verbose": verbose}
@@ -150,6 +156,81 @@ def first_answer_reporter(collection: Collection, *, report: bool) -> OnFirstAns
 def report_outcome(outcome: Outcome, collection: Collection) -> Path | None:
     """Write the report of a discovery that has just finished; None if that was not possible, which is logged."""
     return try_report(outcome.run, collection=collection, contents=outcome_contents(outcome))
+
+
+def continue_run(
+    run: PathLike,
+    out: PathLike,
+    *,
+    add: PathLike | Sequence[PathLike] = (),
+    data: PathLike | None = None,
+    overwrite: bool = False,
+    report: bool = True,
+    verbose: bool = False,
+    **options: Any,
+) -> Discovery:
+    """Continue a run with more images, as `newkind discover --continue RUN --add FOLDER --out OUT`.
+
+    Images of the run are recognised by their content, wherever they are now. Decisions carry over, ids and names of
+    categories stay, and new categories can open.
+
+    Parameters
+    ----------
+    run : str or path
+        A finished run of image files. It is not changed.
+    out : str or path
+        As in `discover`.
+    add : str, path or sequence of them, default=()
+        Folders of new images, all unlabelled, or tables. New images in the folder of the run need not be named.
+    data : str or path, optional
+        The data of the run, if it was moved. Default: where the run read it.
+    overwrite, report, verbose : bool
+        As in `discover`.
+    **options : Any
+        Fields of `ContinueConfig`: `n_categories`, `min_confidence`, `backbone`, `device` and `weights`.
+
+    Returns
+    -------
+    Discovery
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from PIL import Image
+    >>> root, rng = Path(tempfile.mkdtemp()), np.random.default_rng(0)
+    >>> for place in ("data/bee", "data/wasp", "data/unlabelled", "march"):
+    ...     (root / place).mkdir(parents=True)
+    ...     for i in range(4):
+    ...         Image.fromarray(rng.integers(0, 256, (32, 32, 3), dtype=np.uint8)).save(root / place / f"{i}.png")
+    >>> small = {"backbone": "vit_tiny_patch16_224", "random_weights": True, "image_size": 32, "device": "cpu"}
+    >>> found = discover(root / "data", root / "run", n_categories=3, effort="quick", report=False, **small)
+    >>> event = found.rename("new-01", "fly")
+    >>> more = continue_run(root / "run", root / "run2", add=root / "march", report=False, device="cpu")
+    >>> len(more.assignments), more["new-01"].name
+    (16, 'fly')
+    """
+    config, before = _continued(options), Run.open(Path(run))
+    places = [add] if isinstance(add, str | os.PathLike) else list(add)
+    with show_messages(verbose):
+        images = open_continued(before, data=data, add=places)
+        outcome = run_continuation(before, images, Path(out), config, overwrite=overwrite)
+        if report:
+            report_outcome(outcome, images.collection)
+    return Discovery(outcome.run, outcome)
+
+
+def _continued(options: Mapping[str, Any]) -> ContinueConfig:
+    """Options of `continue_run`, checked."""
+    names = [item.name for item in fields(ContinueConfig)]
+    if unknown := sorted(options.keys() - set(names)):
+        raise ConfigError(
+            f"`{unknown[0]}` is that of the run that is continued.",
+            fix=f"Options: {', '.join(names)}.",
+            code="other-settings",
+            option=unknown[0],
+        )
+    return ContinueConfig(**options)
 
 
 def load(run: PathLike) -> Discovery:
@@ -224,7 +305,7 @@ def estimate_n_categories(
     verbose : bool, default=False
         Show messages and progress bars.
     **options : Any
-        Fields of `BackboneConfig`, and `seed`.
+        Fields of `BackboneConfig`, `seed`, and how to read the data, as in `discover`.
 
     Returns
     -------
@@ -242,7 +323,7 @@ def estimate_n_categories(
     >>> estimate_n_categories(from_features(features, labels)).n_categories
     12
     """
-    collection = data if isinstance(data, Collection) else open_data(data)
+    collection, options = open_with(data, options)
     if obstacles := find_obstacles(collection.catalog.labels, collection.catalog.class_names):
         raise obstacles[0]
     training, backbone = read_options(options)
@@ -305,7 +386,7 @@ def tune(
     >>> found.chosen.keys() <= {"head_rate"}
     True
     """
-    collection = data if isinstance(data, Collection) else open_data(data)
+    collection, options = open_with(data, options)
     training, backbone = read_options({"epochs": EPOCHS, **options})
     same: dict[str, Any] = {"method": method, "recipe": recipe, "effort": effort, "settings": settings or {}}
     config = TuneConfig(tries=tries or {}, folds=folds, training=training, backbone=backbone, **same)

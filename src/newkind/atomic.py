@@ -1,26 +1,65 @@
-"""Atomic writes: a file is there as a whole or not at all, also after a crash or a power failure."""
+"""The one place that writes files: a file is there as a whole or not at all, also after a crash or a power failure.
+
+A file is written under another name beside its place, synced to disk and renamed. The other name is created exclusively, so
+that a link planted there is never followed, and with the usual permissions of a new file.
+"""
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from newkind.errors import NewkindError, RunError
 
-__all__ = ["PARTIAL", "replacing", "to_bytes", "write_bytes", "write_errors", "write_json", "write_text"]
+__all__ = [
+    "PARTIAL",
+    "append_text",
+    "check_folder",
+    "check_writable",
+    "make_folder",
+    "partial_of",
+    "remove_leftover",
+    "replacing",
+    "sync_folder",
+    "to_bytes",
+    "write_bytes",
+    "write_errors",
+    "write_json",
+    "write_text",
+]
 
 PARTIAL = ".partial"
 """Suffix of a file that is being written."""
-CHECK_DISK = "Free some disk space or check the permissions, then repeat the command."
+MAX_NAME = 255
+"""Largest number of bytes in the name of a file, on all usual file systems."""
+ADVICE = {
+    errno.ENOSPC: "Free some disk space.",
+    errno.EDQUOT: "Free some disk space, or raise the quota.",
+    errno.EFBIG: "Use a file system, or a limit, that allows larger files.",
+    errno.EACCES: "Check the permissions.",
+    errno.EPERM: "Check the permissions.",
+    errno.EROFS: "Use a folder that is not read-only.",
+    errno.ENOENT: "Check that the folder exists.",
+    errno.ENOTDIR: "Check that the folder exists.",
+    errno.EIO: "Check the disk.",
+}
+"""What to do first, by the reason."""
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM, errno.EISDIR)
+"""Errors of systems that cannot sync a folder."""
 
 
 @contextmanager
-def write_errors(path: Path, *, error: type[NewkindError] = RunError, fix: str = CHECK_DISK) -> Iterator[None]:
-    """Raise `error` with the code `cannot-write` instead of an OSError.
+def write_errors(
+    path: Path, *, error: type[NewkindError] = RunError, fix: str = "Then repeat the command."
+) -> Iterator[None]:
+    """Raise `error` with the code `cannot-write` instead of an OSError. Its fix starts with what the reason asks for.
 
     Parameters
     ----------
@@ -29,18 +68,29 @@ def write_errors(path: Path, *, error: type[NewkindError] = RunError, fix: str =
     error : type of NewkindError, default=RunError
         Class of the error.
     fix : str, optional
-        What to do next. Default: free some disk space or check the permissions.
+        What to do next. Default: repeat the command.
     """
     try:
         yield
     except OSError as problem:
         reason = problem.strerror or problem
-        raise error(f"{path} could not be written ({reason}).", fix=fix, code="cannot-write", path=path) from None
+        advice = ADVICE.get(problem.errno or 0, "")
+        raise error(
+            f"{path} could not be written ({reason}).", fix=f"{advice} {fix}".strip(), code="cannot-write", path=path
+        ) from None
+
+
+def partial_of(path: Path) -> Path:
+    """Name under which a file is written until it is complete; a digest for a name that would become too long."""
+    name = path.name + PARTIAL
+    if len(os.fsencode(name)) > MAX_NAME:
+        name = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:32] + PARTIAL
+    return path.with_name(name)
 
 
 @contextmanager
-def replacing(path: Path, *, error: type[NewkindError] = RunError) -> Iterator[Path]:
-    """Yield a path to write to; on success the file is synced to disk and replaces `path`, otherwise it is removed.
+def replacing(path: Path, *, error: type[NewkindError] = RunError, overwrite: bool = True) -> Iterator[BinaryIO]:
+    """Yield a file to write to; on success it is synced to disk and replaces `path`, otherwise it is removed.
 
     Parameters
     ----------
@@ -48,34 +98,110 @@ def replacing(path: Path, *, error: type[NewkindError] = RunError) -> Iterator[P
         File to create or replace.
     error : type of NewkindError, default=RunError
         Raised instead of an OSError.
+    overwrite : bool, default=True
+        Whether a file that is there is replaced; otherwise it is an error.
     """
-    partial = path.with_name(path.name + PARTIAL)
-    try:
-        with write_errors(path, error=error):
-            yield partial
-            with open(partial, "rb") as file:
+    partial = partial_of(path)
+    with write_errors(path, error=error):
+        file = _create(partial)
+        try:
+            with file:
+                ours = os.fstat(file.fileno())
+                yield file
+                file.flush()
                 os.fsync(file.fileno())
-            partial.replace(path)
-            _sync_folder(path.parent)
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
+            if not _is(partial, ours):
+                raise OSError(errno.EBUSY, "another process writes the same file")
+            _publish(partial, path, overwrite=overwrite)
+            sync_folder(path.parent)
+        finally:
+            with suppress(OSError):
+                if _is(partial, ours):
+                    partial.unlink()
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the rename durable, where the system allows to sync a folder."""
+def remove_leftover(path: Path) -> None:
+    """Remove the second name of a complete file, which a process has that was killed while it gave the file its name."""
+    partial = partial_of(path)
     with suppress(OSError):
+        if os.path.samestat(os.lstat(partial), os.lstat(path)):
+            partial.unlink()
+
+
+def _create(partial: Path) -> BinaryIO:
+    """A new file; what a killed process left, or what somebody planted, is removed and never written through."""
+    with suppress(FileNotFoundError):
+        partial.unlink()
+    return os.fdopen(os.open(partial, NEW_FILE, 0o666), "wb")
+
+
+def _is(path: Path, status: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.lstat(path), status)
+    except FileNotFoundError:
+        return False
+
+
+def _publish(partial: Path, path: Path, *, overwrite: bool) -> None:
+    """Give a complete file its name. Linking fails where a file is in the way; renaming would replace it."""
+    if not overwrite:
+        try:
+            os.link(partial, path)
+        except FileExistsError:
+            raise
+        except OSError as problem:  # a file system without hard links
+            if os.path.lexists(path):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from problem
+        else:
+            partial.unlink()
+            return
+    partial.replace(path)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make names in a folder durable, where the system allows to sync a folder."""
+    try:
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+    except OSError as problem:
+        if problem.errno not in NO_FOLDER_SYNC:
+            raise
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder and those above it, durably. Raises OSError."""
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for place in missing:
+        sync_folder(place.parent)
+
+
+def check_writable(path: Path, *, error: type[NewkindError] = RunError, fix: str = "Use another `out`.") -> None:
+    """Raise `error` (`cannot-write`) if a file cannot be created, before hours of work for it. Leaves nothing behind."""
+    partial = partial_of(path)
+    with write_errors(path, error=error, fix=fix):
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        _create(partial).close()
+        partial.unlink()
+
+
+def check_folder(folder: Path) -> None:
+    """Raise RunError (`cannot-write`) if nothing can be written in a folder that exists or may be created later."""
+    place = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
+    probe = partial_of(place / f"newkind-{os.getpid()}")
+    with write_errors(folder, fix="Use another `out`."):
+        _create(probe).close()
+        probe.unlink()
 
 
 def write_bytes(path: Path, content: bytes | memoryview, *, error: type[NewkindError] = RunError) -> None:
     """Write a file atomically."""
-    with replacing(path, error=error) as partial:
-        partial.write_bytes(content)
+    with replacing(path, error=error) as file:
+        file.write(content)
 
 
 def write_text(path: Path, text: str, *, error: type[NewkindError] = RunError) -> None:
@@ -86,6 +212,21 @@ def write_text(path: Path, text: str, *, error: type[NewkindError] = RunError) -
 def write_json(path: Path, content: Any, *, error: type[NewkindError] = RunError) -> None:
     """Write a JSON file atomically; NaN and infinity are not allowed."""
     write_text(path, json.dumps(content, indent=2, allow_nan=False) + "\n", error=error)
+
+
+def append_text(path: Path, text: str, *, error: type[NewkindError] = RunError) -> None:
+    """Append to a file and sync it to disk; if that fails, the file is as it was. Links are not followed."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    with write_errors(path, error=error), os.fdopen(os.open(path, flags, 0o666), "ab", buffering=0) as file:
+        size, rest = os.fstat(file.fileno()).st_size, memoryview(to_bytes(text))
+        try:
+            while rest:
+                rest = rest[file.write(rest) :]
+            os.fsync(file.fileno())
+        except OSError:
+            with suppress(OSError):
+                file.truncate(size)
+            raise
 
 
 def to_bytes(text: str) -> bytes:

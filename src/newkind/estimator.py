@@ -239,10 +239,9 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
             Columns as `classes_`.
         """
         model = self._fitted().model
-        network = model.network
-        device = next(network.method.parameters(), torch.zeros(0)).device
+        device = next(model.network.method.parameters(), torch.zeros(0)).device
         with torch.no_grad():
-            p = network.category_probabilities(torch.from_numpy(self._features(X)).to(device))
+            p = model.network.category_probabilities(torch.from_numpy(self._features(X)).to(device))
             return model.layout.probabilities(p).cpu().numpy()
 
     def transform(self, X: Any) -> NDArray[np.float32]:
@@ -306,8 +305,7 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
             A fitted estimator of the class that belongs to the method of the run.
         """
         found = load(path)
-        content = found.run.config()
-        config = content["config"]
+        content, config = found.run.config(), found.run.settings()
         name, training, backbone = config["method_name"], config["training"], config["backbone"]
         recipe = {"modern": "modern", "simgcd": "release"}.get(name)
         usual = find_method(name).config()
@@ -343,7 +341,8 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         state = dict(super().__getstate__())
         found = state.pop("_discovery", None)
         if found is not None:
-            state["_files"] = {path.name: path.read_bytes() for path in found.run.folder.iterdir() if path.is_file()}
+            paths = [path for path in found.run.folder.rglob("*") if path.is_file()]
+            state["_files"] = {str(path.relative_to(found.run.folder)): path.read_bytes() for path in paths}
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -352,6 +351,7 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         if files is not None:
             folder = self._own_folder()
             for name, content in files.items():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_bytes(content)
             self._discovery = load(folder)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, NotRequired, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-__all__ = ["InvalidJson", "check_json", "parse_json", "read_json_file"]
+__all__ = ["InvalidJson", "check_json", "json_text", "parse_json", "read_json_file"]
 
 T = TypeVar("T")
 MAX_BYTES = 2**28
@@ -30,7 +30,7 @@ class InvalidJson(ValueError):
     """A text that is not JSON, or not of the schema. The message says what was found, and where."""
 
 
-def read_json_file(path: Path, schema: type[T]) -> T:
+def read_json_file(path: Path, schema: type[T], *, any_number: bool = False) -> T:
     """Read a JSON file.
 
     Parameters
@@ -39,6 +39,8 @@ def read_json_file(path: Path, schema: type[T]) -> T:
         The file.
     schema : type
         Type of its content.
+    any_number : bool, default=False
+        As in `parse_json`.
 
     Returns
     -------
@@ -57,7 +59,7 @@ def read_json_file(path: Path, schema: type[T]) -> T:
             raise InvalidJson("not a regular file")
         if status.st_size > MAX_BYTES:
             raise InvalidJson(f"{status.st_size / 1e6:,.0f} MB, at most {MAX_BYTES / 1e6:,.0f} MB are read")
-        return parse_json(file.read(), schema)
+        return parse_json(file.read(), schema, any_number=any_number)
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
@@ -65,7 +67,7 @@ def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def parse_json(text: str | bytes, schema: type[T]) -> T:
+def parse_json(text: str | bytes, schema: type[T], *, any_number: bool = False) -> T:
     """Parse a JSON text.
 
     Parameters
@@ -74,6 +76,9 @@ def parse_json(text: str | bytes, schema: type[T]) -> T:
         The text, in UTF-8.
     schema : type
         Type of its content.
+    any_number : bool, default=False
+        Whether NaN, infinity and very long whole numbers are values too, as in tables of users, where only some columns
+        are used as numbers.
 
     Returns
     -------
@@ -89,10 +94,11 @@ def parse_json(text: str | bytes, schema: type[T]) -> T:
     >>> parse_json('{"epoch": 3}', dict[str, int])
     {'epoch': 3}
     """
+    checks: dict[str, Any] = {"parse_constant": _no_constant, "parse_float": _finite, "parse_int": _short}
     try:
-        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite, parse_int=_short)
-    except RecursionError:
-        raise InvalidJson("nested too deeply") from None
+        value = json.loads(text, **({} if any_number else checks))
+    except (RecursionError, MemoryError):
+        raise InvalidJson("nested too deeply, or too large") from None
     except UnicodeDecodeError as error:
         raise InvalidJson(f"byte {error.start} is not UTF-8 text") from None
     except ValueError as error:
@@ -104,6 +110,14 @@ def check_json(value: Any, schema: type[T]) -> T:
     """Return a JSON value if it is of the type of the schema; otherwise raise InvalidJson."""
     _check(value, schema, "")
     return value  # type: ignore[no-any-return]
+
+
+def json_text(value: Any) -> str:
+    """JSON of a value of `parse_json`, or of a cell of a table; "..." for one that is nested too deeply to be written."""
+    try:
+        return json.dumps(value, default=str)
+    except (RecursionError, ValueError):  # ValueError: a whole number of more than 4,300 digits
+        return "..."
 
 
 def _no_constant(name: str) -> Any:

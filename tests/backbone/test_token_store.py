@@ -1,12 +1,16 @@
 """Token stores: what is read is what was written, and damage is noticed."""
 
+import json
+import zlib
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 import torch
 
 from error_codes import raises
 from newkind.backbone.record_layout import RecordLayout
-from newkind.backbone.token_store import ENTRY, TokenStore
+from newkind.backbone.token_store import TokenStore, entry_dtype
 from newkind.backbone.tokens import Tokens
 from newkind.errors import CacheError
 
@@ -54,6 +58,9 @@ def test_what_is_read_is_what_was_written(tmp_path, layout: RecordLayout, monkey
     assert store.damaged() == []
 
 
+ENTRY = entry_dtype(LAYOUTS[0].n_views + 1)
+
+
 def filled(folder, n: int = 6) -> TokenStore:
     store = TokenStore(folder, LAYOUTS[0], about={})
     store.append([digest(i) for i in range(n)], random_tokens(LAYOUTS[0], n))
@@ -95,11 +102,52 @@ def test_a_truncated_shard_is_noticed(tmp_path) -> None:
 
 def test_changed_bytes_are_found(tmp_path) -> None:
     filled(tmp_path)
-    shard = tmp_path / "tokens-00000.bin"
-    content = bytearray(shard.read_bytes())
-    content[LAYOUTS[0].record_bytes * 3 + 5] ^= 255
-    shard.write_bytes(content)
+    flip(tmp_path, LAYOUTS[0].record_bytes * 3 + 5)
     assert TokenStore(tmp_path, LAYOUTS[0], about={}).damaged() == [3]
+
+
+def flip(folder, at: int) -> None:
+    """Change one byte of the first shard."""
+    content = bytearray((folder / "tokens-00000.bin").read_bytes())
+    content[at] ^= 255
+    (folder / "tokens-00000.bin").write_bytes(content)
+
+
+def test_a_damaged_view_is_not_read(tmp_path) -> None:
+    filled(tmp_path)
+    layout = LAYOUTS[0]
+    flip(tmp_path, layout.record_bytes * 3 + layout.view_dtype().itemsize + 5)
+    store = TokenStore(tmp_path, layout, about={})
+    store.read(np.array([3, 2]), np.array([0, 1]))  # the other views are sound
+    for _ in range(2):
+        with raises(CacheError, "damaged") as caught:
+            store.read(np.array([2, 3]), np.array([1, 1]))
+        assert caught.value.facts["record"] == 3
+
+
+@pytest.mark.parametrize("layout", [LAYOUTS[0], RecordLayout(n_views=0, n_tokens=0, dim=8, dtype="float32")])
+def test_a_store_of_format_1_has_one_checksum_per_record_and_is_continued(tmp_path, layout: RecordLayout) -> None:
+    meta = {"format": 1, "layout": asdict(layout), "about": {}}
+    del meta["layout"]["keep_sizes"]  # a field that is newer than the format
+    (tmp_path / "meta.json").write_text(json.dumps(meta))
+    (tmp_path / "index.bin").touch()
+    store = TokenStore(tmp_path, layout, about={})
+    store.append([digest(i) for i in range(3)], some_tokens(layout, 3))
+    store.close()
+    index = np.fromfile(tmp_path / "index.bin", dtype=entry_dtype(1))
+    records = (tmp_path / "tokens-00000.bin").read_bytes()
+    size = layout.record_bytes
+    assert index["crc"].ravel().tolist() == [zlib.crc32(records[i * size : (i + 1) * size]) for i in range(3)]
+    flip(tmp_path, size + 1)
+    store = TokenStore(tmp_path, layout, about={})
+    store.read(np.array([0, 2]), np.array([0, layout.n_views]))
+    with raises(CacheError, "damaged"):
+        store.read(np.array([1]), np.array([layout.n_views]))  # another view of the record, but it is not known which
+    assert store.damaged() == [1]
+
+
+def some_tokens(layout: RecordLayout, n: int) -> Tokens:
+    return random_tokens(layout, n) if layout.n_tokens else Tokens.of_features(torch.randn(n, layout.dim))
 
 
 def test_a_foreign_store_is_refused(tmp_path) -> None:

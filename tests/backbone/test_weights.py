@@ -1,6 +1,10 @@
 """Weights from files: what fits, what does not, and what is damaged. The model hub is never used here."""
 
+import errno
+import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -122,3 +126,31 @@ def test_a_wheel_with_another_hash_is_not_used(tmp_path: Path) -> None:
     path.write_bytes(b"something else")
     with raises(WeightsError, "wrong-hash"):
         weights_wheel._check_hash(path, weights_wheel.WHEEL_SHA256)
+
+
+def test_weights_that_cannot_be_stored(tmp_path: Path) -> None:
+    """No file may grow beyond a limit, as on a full disk."""
+    program = (
+        "import resource, sys\nfrom pathlib import Path\nimport torch\nfrom newkind.backbone.weights import _store\n"
+        "from newkind.errors import WeightsError\nresource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))\n"
+        "try:\n    _store(Path(sys.argv[1]) / 'w.safetensors', {'a': torch.zeros(5000)}, source='x')\n"
+        "except WeightsError as error:\n    sys.exit(error.code)\n"
+    )
+    for folder in (tmp_path / "weights", Path("/proc/weights")):
+        command = [sys.executable, "-c", program, str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+        assert (done.returncode, done.stderr.strip()) == (1, "cannot-write")
+    assert [path.name for path in (tmp_path / "weights").iterdir()] == ["w.json"]
+
+
+def test_a_full_disk_is_not_taken_for_a_missing_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import huggingface_hub
+
+    def full(*_: object, **__: object) -> str:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setenv("NEWKIND_CACHE", str(tmp_path))
+    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *_: None)
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", full)
+    with raises(WeightsError, "cannot-write"):
+        load_vit("vit_tiny_patch16_224", image_size=224)

@@ -48,6 +48,34 @@ def test_build_list_prune(newkind: Newkind, pile: Path, tmp_path: Path) -> None:
     assert list(tokens.iterdir()) == []
 
 
+def test_verify_finds_damage_and_broken_folders_do_not_hide_the_others(
+    newkind: Newkind, pile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = tmp_path / "cache" / "tokens"
+    newkind("cache", pile, *SMALL)
+    (folder,) = tokens.iterdir()
+    assert f"{folder.name}: intact" in newkind("cache", "verify").stdout
+    broken = {"empty": None, "list": "[]", "number": '{"about": 3, "layout": {"n_views": "x"}, "format": 2}'}
+    broken["places"] = '{"about": {"place": 3, "backbone": []}, "layout": {"n_views": 1e999}, "format": 2}'
+    for name, text in broken.items():
+        (tokens / name).mkdir()
+        if text is not None:
+            (tokens / name / "meta.json").write_text(text)
+    (tokens / "empty" / "dangling").symlink_to("nowhere")
+    listed = newkind("cache", "list").stdout
+    assert all(name in listed for name in (folder.name, *broken))
+    shard = folder / "tokens-00000.bin"
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 1
+    shard.write_bytes(content)
+    monkeypatch.setenv("NEWKIND_CACHE", str(tmp_path / "cache"))
+    with raises(CacheError, "damaged") as caught:
+        CliRunner().invoke(app, ["cache", "verify"], catch_exceptions=False)
+    assert caught.value.facts["names"] == sorted([folder.name, *broken])
+    newkind("cache", "prune", "--all")
+    assert list(tokens.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "kind", "code"),
     [
@@ -58,6 +86,7 @@ def test_build_list_prune(newkind: Newkind, pile: Path, tmp_path: Path) -> None:
         (["cache", "PILE", "--weights", "none.pth"], WeightsError, "weights-missing"),
         (["cache", "prune"], CacheError, "nothing-named"),
         (["cache", "prune", "nothing"], CacheError, "unknown-cache"),
+        (["cache", "verify", "nothing"], CacheError, "unknown-cache"),
         (["weights", "resnet18"], BackboneError, "unsupported-backbone"),
     ],
 )

@@ -56,12 +56,14 @@ def test_the_whole_journey(newkind: Newkind, shapes: Path, tmp_path: Path) -> No
     assert "All" in done.stdout
     assert "newkind sort" in done.stdout
     assert {p.name for p in run.iterdir()} == {
+        ".answer.lock",
         ".lock",
         "assignments.csv",
         "categories.json",
         "checkpoint.safetensors",
         "config.json",
         "environment.json",
+        "digests.npy",
         "features.npy",
         "metrics.jsonl",
         "model.json",
@@ -116,16 +118,20 @@ from newkind.cli import main
 from newkind.runs.run import Run
 
 def killed_at(call, n):
-    def counted(*arguments):
+    def counted(*arguments, **more):
         nonlocal n
         n -= 1
         if n == 0:
             os.kill(os.getpid(), signal.SIGKILL)
-        return call(*arguments)
+        return call(*arguments, **more)
     return counted
 
 if "RANK" not in os.environ:
-    Run.append_metrics = killed_at(Run.append_metrics, 4)
+    from newkind.training import trainer
+    if "ROW" in os.environ:
+        Run.append_metrics = killed_at(Run.append_metrics, 4)
+    else:
+        trainer.save_checkpoint = killed_at(trainer.save_checkpoint, 4)
 elif os.environ["RANK"] == "1":
     distributed.average_gradients = killed_at(distributed.average_gradients, 10)
 main()
@@ -160,20 +166,25 @@ def test_images_below_a_confidence_are_unsure(newkind: Newkind, fails: Fails, sh
     fails("out-of-range", "predict", run, shapes / "img", "--min-confidence", "2")
 
 
+@pytest.mark.parametrize("in_row", [False, True])
 def test_kill_dash_nine_and_the_same_command_end_with_the_same_bytes(
-    newkind: Newkind, environment: dict[str, str], shapes: Path, tmp_path: Path, killed: str
+    newkind: Newkind, environment: dict[str, str], shapes: Path, tmp_path: Path, killed: str, in_row: bool
 ) -> None:
     arguments = ["discover", str(shapes), *SMALL, "--epochs", "6", "--checkpoint-seconds", "0"]
     assert newkind(*arguments, "--out", tmp_path / "whole").returncode == 0
     torn = tmp_path / "torn"
     command = [sys.executable, killed, *arguments, "--out", str(torn)]
-    process = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300)
+    # Before or after the row of epoch 4 is written, which is before its checkpoint.
+    row = {"ROW": "1"} if in_row else {}
+    process = subprocess.run(command, capture_output=True, text=True, check=False, env=environment | row, timeout=300)
     assert process.returncode == -signal.SIGKILL, process.stderr
-    assert (torn / "metrics.jsonl").read_text().count("\n") == 3
+    assert (torn / "metrics.jsonl").read_text().count("\n") == (3 if in_row else 4)
     assert json.loads((torn / "config.json").read_text())["answer"] == "first"
     done = newkind(*arguments, "--out", torn)
     assert done.returncode == 0, done.stderr
-    assert "epoch 4 of 6" in done.stderr
+    assert "epoch 3 of 6" in done.stderr
+    rows = [json.loads(line) for line in (torn / "metrics.jsonl").read_text().splitlines()]
+    assert [row["epoch"] for row in rows] == [1, 2, 3, 4, 5, 6]
     for name in ("assignments.csv", "categories.json"):
         assert (torn / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 

@@ -33,11 +33,11 @@ def test_table(pile: Path) -> None:
 
 
 def test_what_is_not_used_is_mentioned(pile: Path) -> None:
-    (pile / "apple" / "IMG_1.heic").write_bytes(b"x")
+    (pile / "apple" / "IMG_1.avif").write_bytes(b"x")
     (pile / "apple" / "gone.jpg").symlink_to("nowhere.jpg")
     (pile / "apple" / "notes.txt").write_text("x")
     shown = newkind("inspect", pile).stdout
-    for mentioned in ("apple/IMG_1.heic", "HEIC", "apple/gone.jpg", "1 .txt"):
+    for mentioned in ("apple/IMG_1.avif", "AVIF", "apple/gone.jpg", "1 .txt"):
         assert mentioned in shown
     assert "notes.txt" not in shown
 
@@ -166,7 +166,7 @@ def test_output_that_cannot_be_written(pile: Path, flags: list[str]) -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_ctrl_c_prints_one_line(pile: Path, monkeypatch, capsys) -> None:
+def test_ctrl_c_prints_one_line(pile: Path, monkeypatch, capfd) -> None:
     def interrupt(_: str) -> None:
         raise KeyboardInterrupt
 
@@ -175,7 +175,7 @@ def test_ctrl_c_prints_one_line(pile: Path, monkeypatch, capsys) -> None:
     with pytest.raises(SystemExit) as ending:
         main()
     assert ending.value.code == 130
-    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert len(capfd.readouterr().err.splitlines()) == 1
 
 
 def test_warnings_of_pillow_are_not_shown(pile: Path) -> None:

@@ -157,20 +157,21 @@ def test_classes_of_one_labelled_sample() -> None:
 
 
 def test_the_interval_is_log_normal_in_the_number_of_new_classes() -> None:
-    new = module._NewClasses(np.log(20), 0.25, 0.5)
-    found = module._bounded(new, 10, 1000, 0.8, ())
+    new = module._Count(np.log(20), 0.25, 0.5).new_classes()
+    found = module._bounded(new, 10, 1000)
     assert (found.low, found.n_categories, found.high) == (
         10 + round(20 * np.exp(-1.645 * 0.25)),
         30,
         10 + round(20 * np.exp(1.645 * 0.25)),
     )
-    assert module._bounded(new, 10, 25, 0.8, ()).high == 25
-    nothing = module._bounded(module._NewClasses(np.log(0.5), 0.1, 0.99), 10, 1000, 0.9, ())
+    assert module._bounded(new, 10, 25).high == 25
+    nothing = module._bounded(module._Count(np.log(0.5), 0.1, 0.99).new_classes(), 10, 1000)
     assert (nothing.low, nothing.n_categories) == (10, 10)
     assert nothing.high > 10  # never sure that nothing is new
 
 
-def test_the_interval_is_wider_for_weaker_features() -> None:
+def test_the_interval_is_wider_for_weaker_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FEW_CATEGORIES", 0)  # agreement narrows it
     strong, weak = (mixture(12, 6, spread=spread) for spread in (0.3, 0.9))
     found = [estimate_n_categories(x, labels, n_known=6) for x, labels in (strong, weak)]
     assert found[0].quality > found[1].quality

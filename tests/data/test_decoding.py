@@ -10,8 +10,8 @@ import pytest
 from PIL import Image, ImageOps
 
 from error_codes import raises
-from newkind.data import decoding, items, rgb
-from newkind.data.decoding import decode
+from newkind.data import decoding, items, read_folder, rgb
+from newkind.data.decoding import decode, heic_is_installed
 from newkind.data.image_check import check_image
 from newkind.data.items import FileImages
 from newkind.data.names import Names
@@ -127,8 +127,8 @@ def test_bad_files_are_refused_by_name(content: bytes, code: str) -> None:
 
 def test_an_unsupported_format_is_named() -> None:
     with raises(BrokenImage, "unsupported-format") as caught:
-        decode(b"x", name="IMG_1.HEIC")
-    assert "HEIC" in caught.value.facts["reason"]
+        decode(b"x", name="IMG_1.AVIF")
+    assert "AVIF" in caught.value.facts["reason"]
 
 
 def test_exif_that_cannot_be_written_back_does_not_matter(tmp_path: Path) -> None:
@@ -234,3 +234,34 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytes
         file.truncate(items.MAX_FILE_BYTES + 1)  # a hole, which takes no space
     with raises(BrokenImage, "image-too-large"):
         FileImages(tmp_path, Names(["x.png"])).content(0)
+
+
+def test_heic(tmp_path: Path) -> None:
+    """A photograph of a phone: decoded upright, whatever its suffix says."""
+    import pillow_heif
+
+    pixels = np.zeros((32, 64, 3), dtype=np.uint8)
+    pixels[:, :32] = 255  # white on the left
+    path = tmp_path / "IMG_1.HEIC"
+    pillow_heif.from_pillow(Image.fromarray(pixels)).save(path, quality=90)
+    for name in ("IMG_1.HEIC", "renamed.jpg"):
+        image = decode(path.read_bytes(), name=name)
+        assert (image.mode, image.size) == ("RGB", (64, 32))
+        assert np.asarray(image)[16, 8].min() > 200
+        assert np.asarray(image)[16, 56].max() < 50
+    with pytest.raises(BrokenImage):
+        decode(path.read_bytes()[:-200], name="cut.heic")
+
+
+def test_without_the_package_heic_is_skipped_with_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("newkind.data.decoding.find_spec", lambda name: None)
+    heic_is_installed.cache_clear()
+    try:
+        (tmp_path / "a").mkdir()
+        (tmp_path / "a" / "1.HEIC").write_bytes(b"x")
+        Image.new("RGB", (8, 8)).save(tmp_path / "a" / "2.png")
+        (skipped,) = read_folder(tmp_path).skipped
+    finally:
+        heic_is_installed.cache_clear()
+    assert (skipped.name, skipped.code) == ("a/1.HEIC", "unsupported-format")
+    assert "newkind[heic]" in skipped.reason

@@ -14,7 +14,7 @@ from newkind.data.names import Names
 from newkind.data.tables import read_table
 from newkind.errors import BrokenImage, DataError
 
-UNSUPPORTED = ["a.heic", "b.HEIF", "c.avif", "d.cr2", "e.NEF", "f.dng", "g.jxl"]
+UNSUPPORTED = ["a.avif", "b.AVIF", "c.jp2", "d.cr2", "e.NEF", "f.dng", "g.jxl"]
 
 
 def codes(items) -> dict[str, str]:
@@ -26,7 +26,7 @@ def test_image_formats_that_cannot_be_read_are_skipped_with_a_reason(pile: Path)
         (pile / "apple" / name).write_bytes(b"x")
     collection = read_folder(pile)
     assert codes(collection.skipped) == {f"apple/{name}": "unsupported-format" for name in UNSUPPORTED}
-    assert "HEIC" in collection.skipped[0].reason
+    assert "AVIF" in collection.skipped[0].reason
     assert len(collection.catalog) == 9
 
 
@@ -73,7 +73,7 @@ def test_a_folder_without_readable_images_says_what_is_in_it(tmp_path: Path) -> 
     with raises(DataError, "no-images"):
         read_folder(tmp_path)
     (tmp_path / "cat").mkdir()
-    (tmp_path / "cat" / "1.heic").write_bytes(b"x")
+    (tmp_path / "cat" / "1.avif").write_bytes(b"x")
     (tmp_path / "cat" / "1.xmp").write_bytes(b"x")
     with raises(DataError, "no-images") as caught:
         read_folder(tmp_path)
@@ -83,15 +83,15 @@ def test_a_folder_without_readable_images_says_what_is_in_it(tmp_path: Path) -> 
 
 def test_a_table_may_name_an_unsupported_format(tmp_path: Path, make_image) -> None:
     make_image(tmp_path / "1.jpg")
-    (tmp_path / "2.heic").write_bytes(b"x")
-    (tmp_path / "t.csv").write_text("file_name,label\n1.jpg,a\n2.heic,a\n")
-    assert codes(read_table(tmp_path / "t.csv").skipped) == {"2.heic": "unsupported-format"}
+    (tmp_path / "2.avif").write_bytes(b"x")
+    (tmp_path / "t.csv").write_text("file_name,label\n1.jpg,a\n2.avif,a\n")
+    assert codes(read_table(tmp_path / "t.csv").skipped) == {"2.avif": "unsupported-format"}
 
 
 def test_files_folders_and_lists_are_found_as_given(pile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(pile)
     (pile / "list.txt").write_text("pear/0.png\n\n pear/9.png \npear/0.png\n")
-    (pile / "unlabelled" / "x.heic").write_bytes(b"x")
+    (pile / "unlabelled" / "x.avif").write_bytes(b"x")
     (pile / "unlabelled" / "notes.txt").write_text("x")
     found = find_images([Path("apple/1.jpg"), Path("unlabelled"), Path("list.txt"), Path("apple/1.jpg")])
     assert list(found.names) == [
@@ -102,7 +102,7 @@ def test_files_folders_and_lists_are_found_as_given(pile: Path, monkeypatch: pyt
         "pear/0.png",
         "apple/1.jpg",
     ]
-    assert codes(found.skipped) == {"unlabelled/x.heic": "unsupported-format", "pear/9.png": "missing-file"}
+    assert codes(found.skipped) == {"unlabelled/x.avif": "unsupported-format", "pear/9.png": "missing-file"}
     assert found.ignored == {".txt": 1}
 
 
@@ -114,14 +114,14 @@ def test_files_given_by_name(tmp_path: Path, make_image) -> None:
     image = make_image(tmp_path / "1.png")
     no_suffix = image.rename(tmp_path / "upload")  # its content says what it is
     (tmp_path / "gone.jpg").symlink_to(tmp_path / "nowhere.jpg")
-    (tmp_path / "2.heic").write_bytes(b"x")
-    found = find_images([no_suffix, tmp_path / "gone.jpg", tmp_path / "2.heic"])
+    (tmp_path / "2.avif").write_bytes(b"x")
+    found = find_images([no_suffix, tmp_path / "gone.jpg", tmp_path / "2.avif"])
     assert list(found.names) == [str(no_suffix)]
     assert [item.code for item in found.skipped] == ["broken-link", "unsupported-format"]
     with raises(DataError, "missing-file"):
         find_images([no_suffix, tmp_path / "nowhere.jpg"])
     with raises(DataError, "no-images") as caught:
-        find_images([tmp_path / "2.heic"])
+        find_images([tmp_path / "2.avif"])
     assert caught.value.facts["n_skipped"] == 1
 
 

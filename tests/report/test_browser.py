@@ -6,9 +6,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from browser_visit import Visit
 from playwright.sync_api import Browser, expect
 
+from browser_visit import Visit
+from newkind.report.write import write_report
+from newkind.runs.assignments import read_assignments
+from newkind.runs.metadata import metadata_csv, metadata_from
 from newkind.runs.run import Run
 
 SCRIPT = "<script>alert(1)</script>"
@@ -117,6 +120,21 @@ def test_an_image_opens_in_the_dialog(visit: Visit) -> None:
     dialog.locator("a.go").click()
     expect(dialog).to_be_hidden()
     assert visit.page.url.endswith("#c-new-01")
+
+
+def test_metadata_is_shown_with_an_image(browser: Browser, make_run) -> None:
+    run = make_run("run")
+    files = [line.file for line in read_assignments(run)]
+    columns = {"site": [f"{SCRIPT} {i}" for i in range(len(files))], "nothing": [""] * len(files)}
+    run.write_text(run.metadata_file, metadata_csv(files, metadata_from(files, columns)))
+    write_report(run)
+    with Visit(browser, run.report_file) as visit:
+        shot = visit.page.locator(".shot button").first
+        shot.scroll_into_view_if_needed()
+        shot.click()
+        expect(visit.page.locator("dialog .metadata dt")).to_have_text(["site"])
+        expect(visit.page.locator("dialog .metadata dd")).to_have_text([f"{SCRIPT} {shot.get_attribute('data-row')}"])
+        assert visit.messages == []
 
 
 def test_all_images_of_a_category_can_be_seen(browser: Browser, large: Run) -> None:

@@ -4,9 +4,9 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from browser_visit import Visit
 from playwright.sync_api import Browser
 
+from browser_visit import Visit
 from newkind.runs.run import Run
 
 PHONES = (360, 390)

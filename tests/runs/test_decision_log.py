@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,34 @@ def test_other_files_and_formats_are_refused(log: DecisionLog) -> None:
     connection.close()
     with raises(RunError, "unknown-format"):
         log.events()
+
+
+def test_a_log_that_is_being_created_is_empty(log: DecisionLog) -> None:
+    log.file.touch()
+    assert (log.last, log.events()) == (0, [])
+    assert log.append(Decision("junk", files=("1",))).number == 1
+
+
+def test_reading_while_the_first_event_is_recorded(tmp_path: Path) -> None:
+    for i in range(20):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        failed: list[RunError] = []
+        done = threading.Event()
+
+        def read(folder: Path = folder, failed: list[RunError] = failed, done: threading.Event = done) -> None:
+            log = DecisionLog(folder)
+            while not done.is_set():
+                try:
+                    assert log.last == len(log.events()) or log.last == 1
+                except RunError as error:
+                    failed.append(error)
+
+        readers = [threading.Thread(target=read) for _ in range(3)]
+        for reader in readers:
+            reader.start()
+        DecisionLog(folder).append(Decision("junk", files=("1",)))
+        done.set()
+        for reader in readers:
+            reader.join()
+        assert failed == []

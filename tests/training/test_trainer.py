@@ -16,7 +16,7 @@ from newkind.errors import ConfigError, RunError
 from newkind.evaluation import accuracy
 from newkind.methods.simgcd import SimGCD, simgcd_recipe
 from newkind.training.checkpoint import load_checkpoint
-from newkind.training.inference import predict_features
+from newkind.training.inference import Layout, predict_features
 from newkind.training.network import Network
 from newkind.training.optimizer import build_sgd
 from small_training import trainer_for
@@ -62,7 +62,13 @@ def test_it_learns_known_and_new_clusters(tmp_path: Path) -> None:
     assert reports[-1].losses["total"] < reports[0].losses["total"]
     values, truth = blobs()
     labels = np.full(len(values), -1)
-    found = predict_features(network, torch.from_numpy(values), labels=labels, n_known=3, device=torch.device("cpu"))
+    found = predict_features(
+        network,
+        torch.from_numpy(values),
+        labels=labels,
+        layout=Layout.plain(network.method.n_categories, 3),
+        device=torch.device("cpu"),
+    )
     assert accuracy(truth, found.best, truth < 3).all > 0.7  # chance is 0.2
     known = truth < 3
     assert (found.best[known] == truth[known]).mean() > 0.95  # known classes keep their own numbers
@@ -79,7 +85,7 @@ def test_a_resumed_training_is_the_same_to_the_bit(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     whole = fresh_network()
     run(tmp_path / "a", whole, 6)
-    run(tmp_path / "b", fresh_network(), 6, stop_after=2)
+    run(tmp_path / "b", fresh_network(), 6, stop_after=3)  # before its checkpoint
     resumed = fresh_network(seed=9)  # what it starts from does not matter: the checkpoint has everything
     reports = run(tmp_path / "b", resumed, 6)
     assert [report.epoch for report in reports] == [3, 4, 5, 6]

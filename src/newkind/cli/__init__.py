@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from newkind.cli.options import option_names
 from newkind.cli.predict import predict
 from newkind.cli.refit import refit
 from newkind.cli.report import report
+from newkind.cli.review import review
 from newkind.cli.sort import sort
 from newkind.cli.tune import tune
 from newkind.cli.weights import weights
@@ -54,7 +56,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (inspect, estimate_k, tune, discover, report, predict, sort, evaluate, methods, bench, weights, doctor):
+for verb in (
+    inspect,
+    estimate_k,
+    tune,
+    discover,
+    report,
+    review,
+    predict,
+    sort,
+    evaluate,
+    methods,
+    bench,
+    weights,
+    doctor,
+):
     app.command()(verb)
 for verb in (rename, merge, split, move, approve, reject, junk, note, undo, redo, history, refit):
     app.command(rich_help_panel="Decisions")(verb)
@@ -79,6 +95,9 @@ def options(
 
 def main() -> None:
     """Run a verb. An error that the user can fix is printed on standard error, with exit code 2."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # set by `newkind.__main__`
+        signal.signal(signal.SIGINT, _interrupt)
+    _occupy_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a console that is not UTF-8 shows escapes
@@ -109,9 +128,7 @@ def _ends_plainly() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        with suppress(OSError):
-            print_error("Stopped.")
-        raise SystemExit(130) from None
+        _stop()
     except (BrokenPipeError, SystemExit) as error:
         # rich and typer exit with code 1 when the output is closed.
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
@@ -127,6 +144,8 @@ def _ends_plainly() -> Iterator[None]:
             "out-of-memory",
         )
     except OSError as error:
+        if _interruptions:
+            _stop()
         if "--debug" in sys.argv:
             raise
         _drop_output()
@@ -135,6 +154,36 @@ def _ends_plainly() -> Iterator[None]:
             f"Reading or writing failed: {error.strerror or error}{place}.",
             "Use newkind --debug ... for the traceback.",
         )
+    except Exception:
+        if not _interruptions:
+            raise
+        _stop()  # a library that was being imported turned Ctrl-C into an error of its own
+
+
+_interruptions: list[int] = []
+"""Signals of Ctrl-C so far."""
+
+
+def _interrupt(number: int, _: object) -> NoReturn:
+    _interruptions.append(number)
+    raise KeyboardInterrupt
+
+
+def _stop() -> NoReturn:
+    """End after Ctrl-C. Nothing is imported for that, and another Ctrl-C ends the process at once."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    with suppress(OSError):
+        os.write(2, b"Stopped.\n")
+    raise SystemExit(130) from None
+
+
+def _occupy_closed_streams() -> None:
+    """Where the shell closed a standard stream, open the null device, so that no other file gets its number."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
 
 
 def _is_out_of_memory(error: Exception) -> bool:

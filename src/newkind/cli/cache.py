@@ -1,4 +1,4 @@
-"""`newkind cache`: build, list and remove token caches."""
+"""`newkind cache`: build, list, verify and remove token caches."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from newkind.cli.messages import print_line, result_console
 from newkind.cli.options import Data, config_options
 from newkind.config import BackboneConfig
 from newkind.progress import data_size
+from newkind.reading import ReadingConfig
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,14 +30,15 @@ class _BuildByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(cls=_BuildByDefault, no_args_is_help=True, help="Build, list and remove token caches.")
+app = typer.Typer(cls=_BuildByDefault, no_args_is_help=True, help="Build, list, verify and remove token caches.")
 
 
 @app.command()
-@config_options(backbone=BackboneConfig)
+@config_options(backbone=BackboneConfig, reading=ReadingConfig)
 def build(
     data: Data,
     backbone: BackboneConfig,
+    reading: ReadingConfig,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be computed, and stop.")] = False,
 ) -> None:
     """Compute the tokens of all images with the frozen part of the backbone and store them (features with --tuned-blocks 0).
@@ -47,7 +49,7 @@ def build(
     from newkind.backbone.sources import announce_cache, open_cache
     from newkind.data import open_data
 
-    collection = open_data(data)
+    collection = open_data(data, **reading.given())
     loaded = load_backbone(backbone)
     if dry_run:
         announce_cache(collection, backbone, loaded)
@@ -91,6 +93,36 @@ def _table(caches: list[StoredCache]) -> Table:
         cells = (cache.folder.name, n_images, data_size(1e9 * cache.gigabytes), content, cache.backbone, cache.place)
         table.add_row(*(Text(cell) for cell in cells))
     return table
+
+
+@app.command()
+def verify(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Names of caches, as printed by `list`. Default: all caches.")
+    ] = None,
+) -> None:
+    """Read token caches as a whole and compare them with their checksums."""
+    from newkind.backbone.cache_folders import list_caches, verify_cache
+    from newkind.errors import CacheError
+
+    damaged = []
+    for name in names or [cache.folder.name for cache in list_caches()]:
+        try:
+            found = verify_cache(name)
+            state = f"damaged, {len(found):,} record{'s' * (len(found) != 1)}" if found else "intact"
+        except CacheError as error:
+            if error.code == "unknown-cache":
+                raise
+            state = f"damaged ({error.what})"
+        damaged += [name] if state != "intact" else []
+        print_line(f"{name}: {state}")
+    if damaged:
+        raise CacheError(
+            f"{len(damaged)} of the token caches {'is' if len(damaged) == 1 else 'are'} damaged.",
+            fix=f"Remove what is damaged with: newkind cache prune {' '.join(damaged)}",
+            code="damaged",
+            names=damaged,
+        )
 
 
 @app.command()

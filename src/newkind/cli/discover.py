@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from newkind.cli.options import Data, MinConfidence, config_options
+from newkind.cli.continue_run import continue_run, required_data
+from newkind.cli.options import DATA, MinConfidence, config_options, given_options
+from newkind.cli.outcome import print_outcome
 from newkind.config import BackboneConfig, EffortName, TrainingConfig
+from newkind.reading import ReadingConfig
 
 if TYPE_CHECKING:
     from newkind.config import DiscoverConfig
     from newkind.data import Collection
-    from newkind.pipeline.discover import Outcome
 
 __all__ = ["Effort", "Method", "Recipe", "Settings", "discover"]
 
-METHOD = "Method"
+METHOD, COME_BACK = "Method", "More images"
 N_CATEGORIES = (
     "Number of categories, known and new together, or auto to estimate it. "
     "Default: the true number if the data has a `truth` column, otherwise auto."
 )
+CONTINUE = "Run to continue with more images. Its decisions, ids and names are kept. DATA: its data, if that was moved."
+ADD = "Folder of new images, all unlabelled, or a table. May be repeated. Only with --continue."
 DRY_RUN = "Only print the time and disk space of every effort."
 FIRST = "Write an answer from one view per image first."
 ONLINE = "Compute new random views in every epoch instead of caching tokens."
@@ -58,12 +61,16 @@ Settings = Annotated[
 ]
 
 
-@config_options(training=TrainingConfig, backbone=BackboneConfig)
+@config_options(training=TrainingConfig, backbone=BackboneConfig, reading=ReadingConfig)
 def discover(
-    data: Data,
+    context: typer.Context,
     out: Annotated[Path, typer.Option("--out", help="Run folder to create.")],
     training: TrainingConfig,
     backbone: BackboneConfig,
+    reading: ReadingConfig,
+    data: Annotated[str | None, typer.Argument(help=DATA, show_default=False)] = None,
+    run_before: Annotated[Path | None, typer.Option("--continue", help=CONTINUE, rich_help_panel=COME_BACK)] = None,
+    add: Annotated[list[Path] | None, typer.Option("--add", help=ADD, rich_help_panel=COME_BACK)] = None,
     n_categories: Annotated[str | None, typer.Option(help=N_CATEGORIES)] = None,
     effort: Effort = None,
     at_most: Annotated[int | None, typer.Option(help="Upper bound of an estimated number of categories.")] = None,
@@ -83,18 +90,18 @@ def discover(
 ) -> None:
     """Discover the categories of partly labelled images. The same command resumes an interrupted run."""
     from newkind import distributed
-    from newkind.api import first_answer_reporter, report_outcome
     from newkind.data import open_data
     from newkind.effort import Amount
     from newkind.pipeline.configure import configure, read_settings
-    from newkind.pipeline.discover import discover as run_discovery
-    from newkind.training.display import TrainingDisplay
 
     _refuse_both(overwrite=overwrite, resume=resume)
     distributed.init_from_environment()
-    _hide_repeated_messages()
+    _hide_messages_of_others()
     with distributed.clear_message(), _names_what_is_left(out):
-        collection = open_data(data)
+        if run_before is not None:
+            continue_run(run_before, given_options(context))
+            return
+        collection = open_data(required_data(data, add), **reading.given())
         config = configure(
             collection,
             method=method,
@@ -110,14 +117,9 @@ def discover(
         )
         if dry_run:
             _print_costs(collection, config)
-            distributed.shutdown()
-            return
-        on_first = first_answer_reporter(collection, report=report) if first_answer else None
-        with TrainingDisplay(config.training.epochs, out if tensorboard else None) as display:
-            run = partial(run_discovery, on_epoch=display.show, on_first_answer=on_first)
-            outcome = run(collection, out, config, overwrite=overwrite, resume=resume)
-        if distributed.main_process():
-            _print_outcome(outcome, config, report_outcome(outcome, collection) if report else None)
+        else:
+            shown = {"first_answer": first_answer, "report": report, "tensorboard": tensorboard}
+            _run(collection, out, config, overwrite=overwrite, resume=resume, **shown)
     distributed.shutdown()
 
 
@@ -128,6 +130,29 @@ def _refuse_both(*, overwrite: bool, resume: bool) -> None:
         raise ConfigError(
             "`overwrite` and `resume` cannot be used together.", fix="Leave out one of the two.", code="conflict"
         )
+
+
+def _run(
+    collection: Collection,
+    out: Path,
+    config: DiscoverConfig,
+    *,
+    first_answer: bool,
+    report: bool,
+    tensorboard: bool,
+    **how: bool,
+) -> None:
+    """Run a discovery, and print the result in the main process."""
+    from newkind.api import first_answer_reporter, report_outcome
+    from newkind.distributed import main_process
+    from newkind.pipeline.discover import discover as run_discovery
+    from newkind.training.display import TrainingDisplay
+
+    on_first = first_answer_reporter(collection, report=report) if first_answer else None
+    with TrainingDisplay(config.training.epochs, out if tensorboard else None) as display:
+        outcome = run_discovery(collection, out, config, on_epoch=display.show, on_first_answer=on_first, **how)
+    if main_process():
+        print_outcome(outcome, report_outcome(outcome, collection) if report else None)
 
 
 @contextmanager
@@ -144,8 +169,8 @@ def _names_what_is_left(out: Path) -> Iterator[None]:
         raise
 
 
-def _hide_repeated_messages() -> None:
-    """Hide the messages of other processes than the first, which would repeat its own."""
+def _hide_messages_of_others() -> None:
+    """Messages of other processes than the first would repeat its own."""
     import logging
 
     from newkind.distributed import main_process
@@ -176,22 +201,3 @@ def _print_costs(collection: Collection, config: DiscoverConfig) -> None:
         table.add_row(*map(Text, (cost.effort, *cells)), style="bold" if cost.is_chosen else "")
     result_console().print(table)
     print_line(f"Estimated for {len(collection.catalog):,} images, without the clustering. Chosen: {config.effort}.")
-
-
-def _print_outcome(outcome: Outcome, config: DiscoverConfig, report: Path | None) -> None:
-    from newkind.cli.messages import next_command, print_line, result_console
-    from newkind.data.wording import shell_quoted
-    from newkind.methods.registry import find_method
-    from newkind.progress import duration
-    from newkind.report.contents import outcome_contents
-    from newkind.report.summary import summary_of
-
-    run = outcome.run.folder
-    print_line()
-    result_console().print(summary_of(outcome_contents(outcome)))
-    parts = ", ".join(f"{name} {duration(seconds)}" for name, seconds in outcome.seconds.items())
-    print_line(f"\nTime: {parts}. Method {find_method(config.method_name).title}, backbone {config.backbone.name}.")
-    print_line(f"Results: {run / 'assignments.csv'}")
-    if report is not None:
-        print_line(f"Report:  {report}")
-    next_command(f"newkind sort {shell_quoted(str(run))} --to {shell_quoted(f'{run}-sorted')}")

@@ -9,6 +9,7 @@ import typer
 
 from newkind.cli.options import Data, config_options
 from newkind.config import BackboneConfig
+from newkind.reading import ReadingConfig
 
 if TYPE_CHECKING:
     from newkind.clustering.estimate import Estimate
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["estimate_k"]
 
 
-@config_options(backbone=BackboneConfig)
+@config_options(backbone=BackboneConfig, reading=ReadingConfig)
 def estimate_k(
     data: Data,
     backbone: BackboneConfig,
+    reading: ReadingConfig,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the score against K: estimate-k.json and estimate-k.svg.")
     ] = None,
@@ -36,6 +38,7 @@ def estimate_k(
     """Estimate the number of categories, known and new together, with a 90 % interval."""
     import time
 
+    from newkind.atomic import check_folder, make_folder, write_errors
     from newkind.cli.messages import name_options, next_command, print_line
     from newkind.data import find_obstacles, open_data
     from newkind.errors import RunError
@@ -51,7 +54,9 @@ def estimate_k(
             code="exists",
             folder=out,
         )
-    collection = open_data(data)
+    if out is not None:
+        check_folder(out)
+    collection = open_data(data, **reading.given())
     if obstacles := find_obstacles(collection.catalog.labels, collection.catalog.class_names):
         raise obstacles[0]
     start = time.perf_counter()
@@ -62,11 +67,12 @@ def estimate_k(
     if collection.truth is not None:
         print_line(f"The truth has {len(collection.truth.class_names)} classes.")
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
+        with write_errors(out):
+            make_folder(out)
         save_estimate(Run(out), found)
         print_line(f"Score against K: {out / 'estimate-k.svg'}")
     words = ("newkind", "discover", data, "--out", unused_folder("run"), "--n-categories", str(found.n_categories))
-    next_command(shell_command(*words, *options_of(backbone)))
+    next_command(shell_command(*words, *options_of(backbone), *options_of(reading)))
 
 
 def _estimate(

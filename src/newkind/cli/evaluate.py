@@ -7,16 +7,20 @@ from typing import Annotated
 
 import typer
 
-from newkind.cli.options import RunFolder
+from newkind.cli.options import RunFolder, config_options
+from newkind.reading import ReadingConfig
 
 __all__ = ["evaluate"]
 
 
+TRUTH = "Table with the files and their true classes, or any other data that has them as truth or labels."
+
+
+@config_options(reading=ReadingConfig)
 def evaluate(
     run: RunFolder,
-    truth: Annotated[
-        Path, typer.Option("--truth", help="Table with `file_name` and `label` (or `truth`) of the images.")
-    ],
+    truth: Annotated[Path, typer.Option("--truth", help=TRUTH)],
+    reading: ReadingConfig,
     as_json: Annotated[bool, typer.Option("--json", help="Print all scores as JSON.")] = False,
 ) -> None:
     """Score the unlabelled images of a run against a truth that discover did not have."""
@@ -28,7 +32,7 @@ def evaluate(
     from newkind.progress import percent
     from newkind.runs.run import Run
 
-    found = evaluate_run(Run.open(Path(run)), truth)
+    found = evaluate_run(Run.open(Path(run)), truth, reading)
     result = found.evaluation
     if as_json:
         print(json.dumps(result.to_dict(), indent=2))

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from newkind.cli.options import Data
+from newkind.cli.options import Data, config_options
+from newkind.reading import ReadingConfig
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +23,10 @@ BAR_WIDTH = 24
 NAME_WIDTH = 48
 
 
+@config_options(reading=ReadingConfig)
 def inspect(
     data: Data,
+    reading: ReadingConfig,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON on standard output.")] = False,
     show_all: Annotated[bool, typer.Option("--all", help="List all classes and all skipped files.")] = False,
 ) -> None:
@@ -36,7 +39,7 @@ def inspect(
     from newkind.data import inspect_collection, open_data
     from newkind.progress import progress_bar, status_console
 
-    collection = open_data(data)
+    collection = open_data(data, **reading.given())
     with progress_bar("Reading images", len(collection.catalog), show=status_console().is_terminal) as advance:
         inspection = inspect_collection(collection, advance=advance)
     if as_json:
@@ -45,7 +48,7 @@ def inspect(
         _print_overview(inspection)
         _print_classes(inspection, show_all=show_all)
         _print_remarks(inspection, show_all=show_all)
-        _print_verdict(inspection, data, name=collection.benchmark)
+        _print_verdict(inspection, data, reading, name=collection.benchmark)
     if inspection.obstacles:
         raise typer.Exit(2)
 
@@ -84,6 +87,10 @@ def _overview(inspection: Inspection) -> dict[str, str]:
     if seen.truth_counts is not None:
         new_classes = count(len(seen.truth_counts) - seen.n_old, "new class", "new classes")
         rows["Truth"] = f"{seen.n_old:,} known and {new_classes} (used for evaluation only)"
+    if seen.n_groups is not None:
+        rows["Groups"] = f"{seen.n_groups:,}; images of a group share a category"
+    if seen.metadata:
+        rows["Metadata"] = ", ".join(seen.metadata)
     if seen.sizes:
         sizes = {"smallest": seen.sizes.smallest, "median": seen.sizes.median, "largest": seen.sizes.largest}
         rows["Size"] = ", ".join(f"{title} {width} x {height}" for title, (width, height) in sizes.items())
@@ -173,20 +180,22 @@ def _print_list(title: str, lines: list[str], n_most: int | None) -> None:
         print_line(f"  ... {len(lines) - n_most:,} more (--all lists them)", style="dim")
 
 
-def _print_verdict(inspection: Inspection, data: str, *, name: str) -> None:
+def _print_verdict(inspection: Inspection, data: str, reading: ReadingConfig, *, name: str) -> None:
     """Print notes, whether the data can be used, and the next command; `name` is that of a benchmark, or empty."""
     import os
+    from dataclasses import fields
     from pathlib import Path
 
-    from newkind.cli.messages import next_command, print_line
+    from newkind.cli.messages import name_options, next_command, print_line
     from newkind.data import printable
     from newkind.data.benchmarks import recognise
     from newkind.data.wording import shell_quoted
-    from newkind.experiments.next_command import shell_command, unused_folder
+    from newkind.experiments.next_command import options_of, shell_command, unused_folder
 
     print_line()
+    options = {item.name: f"--{item.name.replace('_', '-')}" for item in fields(ReadingConfig)}
     for note in inspection.notes:
-        print_line(f"Note: {printable(note)}", style="yellow")
+        print_line(f"Note: {printable(name_options(note, options))}", style="yellow")
     for obstacle in inspection.obstacles:
         print_line(f"Not ready for discovery: {printable(str(obstacle))}", style="bold yellow")
     layout = recognise(data) if os.path.isdir(os.path.expanduser(data)) else None
@@ -200,4 +209,4 @@ def _print_verdict(inspection: Inspection, data: str, *, name: str) -> None:
         run = f"{name}-run"
         if Path.cwd().is_relative_to(path):  # a run inside the data folder would become a class of it
             run = os.path.relpath(path.parent / run)
-        next_command(shell_command("newkind", "discover", data, "--out", unused_folder(run)))
+        next_command(shell_command("newkind", "discover", data, "--out", unused_folder(run), *options_of(reading)))

@@ -11,16 +11,16 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from newkind.config import BackboneConfig, TrainingConfig, parameter_docs
+from newkind.reading import ReadingConfig
 from newkind.setting import choices_of, value_type
 
-__all__ = ["Data", "MinConfidence", "RunFolder", "config_options", "option_names"]
+__all__ = ["DATA", "Data", "MinConfidence", "RunFolder", "config_options", "given_options", "option_names"]
 
-Data = Annotated[
-    str,
-    typer.Argument(
-        help="A folder, a table (.csv, .tsv, .jsonl), an .npz file, or a published benchmark as NAME:FOLDER."
-    ),
-]
+DATA = (
+    "A folder, a table (.csv, .tsv, .jsonl, .xlsx, .parquet), boxes of a detector (.json), an .npz, .npy or .tar "
+    "file, or a published benchmark as NAME:FOLDER."
+)
+Data = Annotated[str, typer.Argument(help=DATA)]
 RunFolder = Annotated[str, typer.Argument(help="A run folder written by discover.")]
 MinConfidence = Annotated[
     float,
@@ -30,7 +30,7 @@ MinConfidence = Annotated[
         show_default=False,
     ),
 ]
-PANELS = {TrainingConfig: "Training", BackboneConfig: "Backbone and views"}
+PANELS = {TrainingConfig: "Training", BackboneConfig: "Backbone and views", ReadingConfig: "Columns, boxes and groups"}
 
 
 def config_options(**configs: type | tuple[type, dict[str, Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -119,6 +119,12 @@ def _annotation(config: type, item: Field[Any], name: str, about: str, default: 
         metavar="|".join(map(str, choices_of(config, item.name))) or None,
     )
     return Annotated[kind if default is not None else kind | None, option]
+
+
+def given_options(context: typer.Context) -> dict[str, Any]:
+    """Options and arguments that are on the command line of a verb."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {name: context.params[name] for name, source in sources.items() if source and source.name == "COMMANDLINE"}
 
 
 def option_names(app: typer.Typer) -> dict[str, str]:

@@ -44,8 +44,10 @@ def refit(
         next_command(f"newkind refit {shell_quoted(run)} --accept")
         return
     event = accept_refit(opened, found, author=author)
-    print_line(f"{event.number}: Accepted. predict uses the new model.")
-    next_command(f"newkind undo {shell_quoted(run)}")
+    print_line(
+        f"{event.number}: Accepted. `newkind predict` uses the new model; `newkind undo` selects the one before."
+    )
+    next_command(f"newkind report {shell_quoted(run)} --open")
 
 
 def _print_moves(refit: Refit) -> None:

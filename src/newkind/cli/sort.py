@@ -26,27 +26,26 @@ def sort(
 
     from newkind.cli.messages import print_line
     from newkind.data.wording import count
-    from newkind.errors import ConfigError, RunError
+    from newkind.errors import ConfigError
     from newkind.pipeline.export import MODES, carry_out, plan_sorting
     from newkind.progress import progress_bar
     from newkind.runs.assignments import read_assignments
     from newkind.runs.run import Run
+    from newkind.runs.run_files import files_of
 
     if mode not in MODES:
         raise ConfigError(f"`mode` must be {', '.join(MODES)}, got {mode}.", code="unknown-choice", setting="mode")
     opened = Run.open(Path(run))
-    root = data or opened.config().get("root")
-    if root is None:
-        raise RunError(f"{run} was not made from image files, so there is nothing to sort.", code="no-files")
-    plan = plan_sorting(read_assignments(opened), Path(root), to)
+    files = files_of(opened, data)
+    plan = plan_sorting(read_assignments(opened), files, to)
     counts = Counter(item.target.parent.name for item in plan)
     folders = count(len(counts), "folder")
     if dry_run:
-        print_line(f"Would {VERBS[mode]} {count(len(plan), 'file')} into {folders} of {to}:")
+        print_line(f"Would {VERBS[mode]} {count(len(plan), 'file')} from {files.folder} into {folders} of {to}:")
         for name, number in counts.most_common(12):
             print_line(f"  {name}: {number:,}")
         return
-    with progress_bar("Sorting", len(plan), unit="files", show=len(plan) > 1000) as advance:
+    with progress_bar("Sorting", len(plan), unit="files") as advance:
         done = carry_out(plan, mode, advance=advance)
     there = f", {len(plan) - done:,} were in place already" if done < len(plan) else ""
     print_line(f"{count(done, 'file')} placed{there}: {folders} in {to}")

@@ -11,6 +11,7 @@ from newkind.cli.discover import Effort, Method, Recipe, Settings
 from newkind.cli.options import Data, config_options
 from newkind.config import BackboneConfig, EffortName, TrainingConfig
 from newkind.experiments.tune_config import EPOCHS, TuneConfig, read_tries
+from newkind.reading import ReadingConfig
 
 if TYPE_CHECKING:
     from newkind.experiments.ranking import Ranking
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["tune"]
 
 
-@config_options(training=(TrainingConfig, {"epochs": EPOCHS}), backbone=BackboneConfig)
+@config_options(training=(TrainingConfig, {"epochs": EPOCHS}), backbone=BackboneConfig, reading=ReadingConfig)
 def tune(
     data: Data,
     out: Annotated[Path, typer.Option("--out", help="Folder for runs and results.")],
     training: TrainingConfig,
     backbone: BackboneConfig,
+    reading: ReadingConfig,
     tries: Annotated[
         list[str] | None,
         typer.Option(
@@ -61,7 +63,7 @@ def tune(
         training=training,
         backbone=backbone,
     )
-    plan = plan_tuning(open_data(data), out, config, dry_run=dry_run)
+    plan = plan_tuning(open_data(data, **reading.given()), out, config, dry_run=dry_run)
     if dry_run:
         for line in [*plan.schedule.listing(), plan.summary()]:
             print_line(line)

@@ -5,15 +5,17 @@
    `newkind.clustering.class_sized_clusters`).
 2. For the part of the known classes one has to know how many unlabelled samples are theirs. This share is counted with mixtures of
    somewhat more categories than the estimate (see `newkind.clustering.known_share`), and the estimate is made again.
+3. Up to `FEW_CATEGORIES` categories, numbers near this estimate are compared by how well mixtures of different parts of the samples
+   agree (see `newkind.clustering.stability`).
 
 The number of new classes has a log-normal interval: from resampling the known classes, from the error of the share, and from what neither
-shows. The features are too weak if held-out classes are hardly found (F1 below `UNUSABLE_QUALITY`); then the answer is a prior with a wide
+shows; agreement narrows it. The features are too weak if held-out classes are hardly found (F1 below `UNUSABLE_QUALITY`); then the answer is a prior with a wide
 interval.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,8 @@ from torch import Tensor
 from newkind.clustering.class_sized_clusters import HeldOutClasses, hold_out_classes, micro_clusters, whiten
 from newkind.clustering.estimate import UNUSABLE_QUALITY, Estimate
 from newkind.clustering.known_share import count_known
-from newkind.clustering.known_sizes import estimate_known_sizes
+from newkind.clustering.known_sizes import KnownSizes, estimate_known_sizes
+from newkind.clustering.stability import NewClasses, choose_stable, mixture_agreement
 from newkind.config import MOST_CATEGORIES
 from newkind.data.feature_scale import check_scale
 from newkind.errors import DataError
@@ -52,6 +55,8 @@ OWN_DEVIATION = 0.1
 """Standard deviation of the log number of new classes that resampling does not show."""
 DOUBT = 0.6
 """Standard deviation that weak features add, times (1 - F1)^2."""
+FEW_CATEGORIES, FEW_SAMPLES = 25, 3_000
+"""Up to so many categories, the number is chosen by agreement, with at most so many samples. With more, a mistake of one costs little."""
 NORMAL_95 = 1.645
 """95 % quantile of the normal distribution."""
 
@@ -73,16 +78,17 @@ class _Sample:
 
 
 @dataclass(frozen=True)
-class _NewClasses:
+class _Count:
     """Logarithm of the number of new classes with its standard deviation, and the share of known classes among all samples."""
 
     log_n: float
     deviation: float
     known_share: float
 
-    def at(self, n_deviations: float) -> int:
-        """Number of new classes at a number of standard deviations from the mean."""
-        return round(float(np.exp(self.log_n + n_deviations * self.deviation)))
+    def new_classes(self) -> NewClasses:
+        """Number of new classes with its log-normal interval."""
+        numbers = (round(float(np.exp(self.log_n + t * self.deviation))) for t in (-NORMAL_95, 0, NORMAL_95))
+        return NewClasses(*numbers)
 
 
 @torch.no_grad()
@@ -94,9 +100,7 @@ def estimate_n_categories(
     seed: int = 0,
     max_categories: int | None = None,
 ) -> Estimate:
-    """Estimate the number of categories, known and new together, with a 90 % interval.
-
-    It takes three trees of at most 1,200 points and three or six mixtures. At most 20,000 samples are used.
+    """Estimate the number of categories, known and new together, with a 90 % interval. At most 20,000 samples are used.
 
     Parameters
     ----------
@@ -125,8 +129,7 @@ def estimate_n_categories(
     Examples
     --------
     >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> truth = np.repeat(np.arange(12), 20)
+    >>> rng, truth = np.random.default_rng(0), np.repeat(np.arange(12), 20)
     >>> features = rng.normal(size=(12, 16))[truth] + 0.3 * rng.normal(size=(240, 16))
     >>> labels = np.where((truth < 6) & (np.arange(240) % 2 == 0), truth, -1)
     >>> found = estimate_n_categories(features, labels, n_known=6)
@@ -140,12 +143,15 @@ def estimate_n_categories(
     sample = _draw(x, y, n_known, rng)
     if sample is None:
         return _guess(n_known, most)
-    sizes = _first_sizes(sample, seed)
+    first = estimate_known_sizes(sample.x, sample.y, n_known=sample.n_classes, shrinkage=SHRINKAGE, seed=seed)
+    sizes = first.labelled + first.unlabelled
     held_out = _hold_out(sample, sizes, rng, seed=seed, max_categories=max_categories)
     quality, curve = held_out.balanced_level().quality, _curve(held_out, n_known - sample.n_classes)
     if quality < UNUSABLE_QUALITY:
         return _guess(n_known, most, quality, curve)
-    return _bounded(_count_new(sample, held_out, sizes, rng, seed), n_known, most, quality, curve)
+    count = _count_new(sample, held_out, sizes, rng, seed)
+    bounded = _bounded(_new_classes(sample, first, count, seed), n_known, most)
+    return replace(bounded, quality=round(quality, 4), curve=curve, known_share=round(count.known_share, 4))
 
 
 def check_search(seed: int, max_categories: int | None) -> None:
@@ -225,21 +231,16 @@ def _guess(n_known: int, most: int, quality: float = 0.0, curve: tuple[tuple[int
     )
 
 
-def _bounded(
-    new: _NewClasses, n_known: int, most: int, quality: float, curve: tuple[tuple[int, float], ...]
-) -> Estimate:
+def _bounded(new: NewClasses, n_known: int, most: int) -> Estimate:
     """The estimate with its interval, at most `most` categories."""
-    low, middle, high = (n_known + new.at(t) for t in (-NORMAL_95, 0, NORMAL_95))
-    n_categories = min(middle, most)
+    n_categories = min(n_known + new.middle, most)
     return Estimate(
         n_categories=n_categories,
-        low=min(low, n_categories),
-        high=min(max(high, n_categories, n_known + 1), most),
+        low=min(n_known + new.low, n_categories),
+        high=min(max(n_known + new.high, n_categories, n_known + 1), most),
         n_known=n_known,
         way="clusters",
-        quality=round(quality, 4),
-        curve=curve,
-        known_share=round(new.known_share, 4),
+        quality=0.0,
     )
 
 
@@ -254,12 +255,6 @@ def _draw(x: Tensor, y: Ints, n_known: int, rng: np.random.Generator) -> _Sample
     # Classes that lost their labels by thinning are known, and their few samples hardly count as new.
     present = np.flatnonzero(counts)
     return _Sample(x, np.where(y >= 0, np.searchsorted(present, y), -1), len(present))
-
-
-def _first_sizes(sample: _Sample, seed: int) -> Floats:
-    """First expected sizes (L,) of the known classes, labelled and unlabelled."""
-    found = estimate_known_sizes(sample.x, sample.y, n_known=sample.n_classes, shrinkage=SHRINKAGE, seed=seed)
-    return found.labelled + found.unlabelled
 
 
 def _hold_out(
@@ -290,9 +285,7 @@ def _curve(held_out: HeldOutClasses, n_missing: int) -> tuple[tuple[int, float],
     return tuple((int(k) + n_missing, round(float(f1), 4)) for k, f1 in scored)
 
 
-def _count_new(
-    sample: _Sample, held_out: HeldOutClasses, sizes: Floats, rng: np.random.Generator, seed: int
-) -> _NewClasses:
+def _count_new(sample: _Sample, held_out: HeldOutClasses, sizes: Floats, rng: np.random.Generator, seed: int) -> _Count:
     """Number of new classes, from relative sizes (L,) of the known ones and their counted share."""
     n_labelled, n_free, n_known = len(sample.y) - sample.n_unlabelled, sample.n_unlabelled, sample.n_classes
 
@@ -318,7 +311,32 @@ def _count_new(
     ]
     doubt = DOUBT * (1 - held_out.balanced_level().quality) ** 2
     deviation = np.sqrt(np.var(resampled) + ((ends[0] - ends[1]) / 2) ** 2 + OWN_DEVIATION**2 + doubt**2)
-    return _NewClasses(log_n, float(deviation), float(min(found.sum() / len(sample.y), 1.0)))
+    return _Count(log_n, float(deviation), float(min(found.sum() / len(sample.y), 1.0)))
+
+
+def _new_classes(sample: _Sample, first: KnownSizes, count: _Count, seed: int) -> NewClasses:
+    """Number of new classes as counted, or for few categories by agreement."""
+    n_new = float(np.exp(count.log_n))
+    few = n_new >= 0.5 and sample.n_classes + n_new <= FEW_CATEGORIES and sample.n_unlabelled >= 2 * sample.n_classes
+    return _stable(sample, first, count, seed) if few else count.new_classes()
+
+
+def _stable(sample: _Sample, first: KnownSizes, count: _Count, seed: int) -> NewClasses:
+    """Number of new classes near the counted one at which mixtures agree. Samples are thinned if there are many."""
+    n = min(len(sample.y), FEW_SAMPLES)
+    x, y = sample.x[:n], sample.y[:n]
+    present = np.unique(y[y >= 0])
+    y = np.where(y >= 0, np.searchsorted(present, y), -1)
+    labelled, n_free = np.bincount(y[y >= 0]).astype(np.float64), int((y < 0).sum())
+    unlabelled = first.unlabelled[present]
+    n_unlabelled = np.clip(count.known_share * n - labelled.sum(), 1, max(n_free - 1, 1))
+    sizes = replace(first, labelled=labelled, unlabelled=unlabelled * n_unlabelled / unlabelled.sum())
+    z = whiten(x, x.mean(dim=0), x[torch.from_numpy(y >= 0)], y[y >= 0], shrinkage=SHRINKAGE)
+
+    def agreement(n_new: int) -> float:
+        return mixture_agreement(z, y, sizes, len(present) + n_new, seed=seed)
+
+    return choose_stable(count.log_n, count.deviation, agreement, most=max(n_free // 4, 1))
 
 
 def _log_odds(shares: list[float]) -> float:

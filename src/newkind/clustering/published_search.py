@@ -61,10 +61,8 @@ def estimate_by_search(
 
     Raises
     ------
-    DataError
-        `features-shape`, `features-not-finite` or `labels-unusable`.
-    ConfigError
-        `search-range` (`max_categories` is not above `n_known`) or `unknown-choice`.
+    DataError, ConfigError
+        As from `estimate_n_categories`; `search-range` (`max_categories` is not above `n_known`) or `unknown-choice`.
 
     Examples
     --------

@@ -9,7 +9,7 @@ import numpy as np
 
 from newkind.data.catalog import Catalog, Collection
 from newkind.data.items import FileImages
-from newkind.data.labels import encode_labels
+from newkind.data.labels import encode_labels, label_name
 from newkind.data.names import Names
 from newkind.errors import DataError
 
@@ -31,7 +31,7 @@ def list_of_labels(y: Any, n: int) -> list[Any]:
 
 def are_numbers(y: Any) -> bool:
     """Whether no label is a name."""
-    return not any(isinstance(value, str) and value for value in list_of_labels(y, 0))
+    return not any(isinstance(value, str) and label_name(value) is not None for value in list_of_labels(y, 0))
 
 
 def from_paths(paths: list[str], y: Any) -> Collection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,8 @@ class Catalog:
         Index into `class_names`, or -1 for an unlabelled item.
     class_names : tuple of str, length n_known_classes
         Names of the known classes.
+    groups : ndarray of int64, shape (n_items,), optional
+        Group of each item, whose items share a category; -1 for an item without a group. Default: no groups.
 
     Raises
     ------
@@ -46,8 +49,16 @@ class Catalog:
     items: Images | Features
     labels: NDArray[np.int32]
     class_names: tuple[str, ...]
+    groups: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
+        if self.groups is not None and self.groups.shape != self.labels.shape:
+            raise DataError(
+                f"There are {len(self.labels)} items but {len(self.groups)} groups; expected one group per item.",
+                code="group-count",
+                n_items=len(self.labels),
+                n_groups=len(self.groups),
+            )
         if self.labels.shape != (len(self.items),):
             raise DataError(
                 f"There are {len(self.items)} items but {len(self.labels)} labels; expected one label per item.",
@@ -124,7 +135,7 @@ class Skipped:
 
     Examples
     --------
-    >>> Skipped("cats/1.heic", "HEIC files are not supported", "unsupported-format").code
+    >>> Skipped("cats/1.avif", "AVIF is not supported", "unsupported-format").code
     'unsupported-format'
     """
 
@@ -153,8 +164,14 @@ class Collection:
         Name of the published benchmark; empty for a user's own data, whatever its folder is called.
     location : str, default=""
         Value of `data` for which `open_data` opens the same data from any working directory; empty for data in memory.
+    reading : mapping of str to Any, default={}
+        Options with which `open_data` opens the same data, as JSON values.
     notes : tuple of str, default=()
         Remarks about the data, in sentences.
+    metadata : mapping of str to sequence of str, default={}
+        Further columns of the data by name, one text per item.
+    group_column : str, default=""
+        Name of the metadata that the groups come from; empty without groups.
     """
 
     catalog: Catalog
@@ -164,7 +181,10 @@ class Collection:
     origin: str = ""
     benchmark: str = ""
     location: str = ""
+    reading: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    metadata: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    group_column: str = ""
 
 
 def find_obstacles(labels: NDArray[np.int32], class_names: Sequence[str]) -> list[DataError]:

@@ -12,6 +12,8 @@ import os
 import struct
 import zlib
 from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec
 
 from PIL import Image, UnidentifiedImageError
 
@@ -26,6 +28,8 @@ __all__ = [
     "PILLOW_ERRORS",
     "broken_image",
     "decode",
+    "has_image_suffix",
+    "heic_is_installed",
     "load_upright",
     "memory_needed",
     "open_checked",
@@ -36,7 +40,6 @@ IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", "
 UNSUPPORTED_FORMATS: Mapping[str, str] = {
     suffix: title
     for title, suffixes in {
-        "HEIC": ".heic .heif .hif",
         "AVIF": ".avif",
         "JPEG XL": ".jxl",
         "JPEG 2000": ".jp2 .j2k .jpf .jpx",
@@ -50,6 +53,9 @@ UNSUPPORTED_FORMATS: Mapping[str, str] = {
     for suffix in suffixes.split()
 }
 """Image formats that cannot be read, by suffix."""
+HEIC_SUFFIXES = frozenset({".heic", ".heif", ".hif"})
+"""Suffixes of photographs of phones, which the optional package pillow-heif decodes."""
+HEIC_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "DIB", "TIFF", "GIF")
 PILLOW_ERRORS = (
     ArithmeticError,
@@ -76,7 +82,7 @@ BUDGET = MemoryBudget(2**29)
 """Bytes that decoding may use over all threads; an image that needs more is decoded while no other one is."""
 MODE_BYTES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16L": 2, "I;16B": 2, "I;16N": 2}
 """Bytes per pixel of Pillow's modes; the others have 4."""
-DECODER_BYTES = {"WEBP": 16, "GIF": 4, "BMP": 4, "DIB": 4}
+DECODER_BYTES = {"WEBP": 16, "GIF": 4, "BMP": 4, "DIB": 4, "HEIF": 16}
 """Bytes per pixel of the decoder's own buffers, at most."""
 ROWS_PER_STRIP = 278
 """TIFF tag."""
@@ -95,14 +101,39 @@ def broken_image(name: str, reason: str, *, code: str = "broken-image") -> Broke
 
 def unsupported_format(name: str) -> str:
     """Reason to skip an image file whose format cannot be read, by its suffix; empty for other files."""
-    title = UNSUPPORTED_FORMATS.get(os.path.splitext(name)[1].lower())
+    suffix = os.path.splitext(name)[1].lower()
+    if suffix in HEIC_SUFFIXES and not heic_is_installed():
+        return "HEIC needs the package pillow-heif; install it with: pip install 'newkind[heic]'"
+    title = UNSUPPORTED_FORMATS.get(suffix)
     return f"{title} is not supported; convert it to JPEG or PNG" if title else ""
+
+
+def has_image_suffix(name: str) -> bool:
+    """Whether a file name has the suffix of an image that can be read."""
+    suffix = os.path.splitext(name)[1].lower()
+    return suffix in IMAGE_SUFFIXES or (suffix in HEIC_SUFFIXES and heic_is_installed())
+
+
+@cache
+def heic_is_installed() -> bool:
+    """Whether the optional package for HEIC is there."""
+    return find_spec("pillow_heif") is not None
+
+
+def _formats(content: bytes) -> tuple[str, ...]:
+    """Formats to try for a file; the decoder of HEIC is loaded for files that start like one."""
+    if content[4:8] != b"ftyp" or content[8:12] not in HEIC_BRANDS or not heic_is_installed():
+        return FORMATS
+    from pillow_heif import register_heif_opener
+
+    register_heif_opener(thumbnails=False)
+    return ("HEIF",)
 
 
 def open_checked(content: bytes, *, name: str) -> Image.Image:
     """Open an image: read its header and check its size, without decoding the pixels. Raises BrokenImage."""
     try:
-        image = Image.open(io.BytesIO(content), formats=FORMATS)
+        image = Image.open(io.BytesIO(content), formats=_formats(content))
     except UnidentifiedImageError:
         if reason := unsupported_format(name):
             raise broken_image(name, reason, code="unsupported-format") from None

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from newkind.data.catalog import Skipped
-from newkind.data.decoding import IMAGE_SUFFIXES, unsupported_format
+from newkind.data.decoding import has_image_suffix, unsupported_format
 from newkind.data.names import printable
 from newkind.errors import DataError
 
@@ -84,7 +84,7 @@ class FolderWalk:
         except OSError as error:
             self.skip(entry.path, f"cannot be read ({error.strerror})", "unreadable")
             return False
-        if suffix in IMAGE_SUFFIXES:
+        if has_image_suffix(entry.name):
             return True
         if reason := unsupported_format(entry.name):
             self.skip(entry.path, reason, "unsupported-format")

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 
 from newkind.data.decoding import PILLOW_ERRORS, load_upright, open_checked
-from newkind.data.items import FileImages, Images
+from newkind.data.items import EncodedImages, Images
 from newkind.errors import BrokenImage
 
 __all__ = ["ImageCheck", "check_image"]
@@ -21,7 +21,7 @@ class ImageCheck:
     width, height : int, default=0
         Size of the upright image in pixels.
     format : str, default=""
-        File format in Pillow's name, or "array" for images in memory.
+        File format in Pillow's name; "array" for images in memory, "box" for parts of images.
     digest : bytes, default=b""
         Digest of the content; equal for exact duplicates.
     error : str, default=""
@@ -43,8 +43,8 @@ def check_image(images: Images, index: int) -> ImageCheck:
     try:
         content = images.content(index)
         digest = hashlib.blake2b(content, digest_size=16).digest()
-        if not isinstance(images, FileImages):
-            return ImageCheck(*images.open(index).size, "array", digest)
+        if not isinstance(images, EncodedImages):
+            return ImageCheck(*images.open_content(index, content).size, images.kind, digest)
         with open_checked(content, name=images.names[index]) as image:
             format_name, (width, height) = image.format or "", image.size
             eighth = max(1, min(width, height) // 8)

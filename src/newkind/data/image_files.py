@@ -59,11 +59,11 @@ def find_images(places: Sequence[Path]) -> ImageFiles:
     --------
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
-    >>> for name in ("a.jpg", "b.heic", "notes.txt"):
+    >>> for name in ("a.jpg", "b.avif", "notes.txt"):
     ...     (folder / name).touch()
     >>> found = find_images([folder])
     >>> [Path(name).name for name in found.names], [Path(item.name).name for item in found.skipped]
-    (['a.jpg'], ['b.heic'])
+    (['a.jpg'], ['b.avif'])
     >>> found.ignored
     {'.txt': 1}
     """

@@ -100,6 +100,10 @@ class Inspection:
         Remarks about the data.
     n_features : int or None
         Number of features per item; None for images.
+    n_groups : int or None
+        Number of groups whose items share a category; None without groups.
+    metadata : tuple of str
+        Names of further columns of the data.
     seconds : float
         Duration of the inspection.
     """
@@ -121,6 +125,8 @@ class Inspection:
     obstacles: tuple[DataError, ...]
     notes: tuple[str, ...]
     n_features: int | None
+    n_groups: int | None
+    metadata: tuple[str, ...]
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
@@ -191,6 +197,8 @@ def inspect_collection(
         obstacles=tuple(find_obstacles(labels, catalog.class_names)),
         notes=collection.notes,
         n_features=items.values.shape[1] if isinstance(items, Features) else None,
+        n_groups=None if catalog.groups is None else len(np.unique(catalog.groups[catalog.groups >= 0])),
+        metadata=tuple(collection.metadata),
         seconds=time.perf_counter() - start,
     )
 

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from newkind.data.names import Names
 from newkind.data.rgb import to_rgb
 from newkind.errors import BrokenImage, DataError
 
-__all__ = ["ArrayImages", "DatasetImages", "Features", "FileImages", "Images"]
+__all__ = ["ArrayImages", "DatasetImages", "EncodedImages", "Features", "FileImages", "Images"]
 
 MAX_FILE_BYTES = 2**29
 """Largest image file; it is read as a whole."""
@@ -44,6 +44,8 @@ class Images(ABC):
     """
 
     names: Sequence[str]
+    kind: ClassVar[str] = "array"
+    """What is written for the format of images that are not files."""
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -111,9 +113,41 @@ class Images(ABC):
         """
         return self.open(index)
 
+    def open_content(self, index: int, content: bytes, *, shorter_side: int | None = None) -> Image.Image:  # noqa: ARG002
+        """Decode an image whose content was just read.
+
+        Parameters
+        ----------
+        index : int
+            Index into `names`.
+        content : bytes
+            What `content(index)` returned.
+        shorter_side : int, optional
+            As in `open_reduced`. Default: all pixels.
+
+        Returns
+        -------
+        PIL.Image.Image
+            Upright RGB image.
+        """
+        return self.open(index) if shorter_side is None else self.open_reduced(index, shorter_side=shorter_side)
+
+
+class EncodedImages(Images):
+    """Images whose content is that of an image file, in a file of their own or in an archive."""
+
+    def open(self, index: int) -> Image.Image:
+        return self.open_content(index, self.content(index))
+
+    def open_reduced(self, index: int, *, shorter_side: int) -> Image.Image:
+        return self.open_content(index, self.content(index), shorter_side=shorter_side)
+
+    def open_content(self, index: int, content: bytes, *, shorter_side: int | None = None) -> Image.Image:
+        return decode(content, name=self.names[index], shorter_side=shorter_side)
+
 
 @dataclass(frozen=True)
-class FileImages(Images):
+class FileImages(EncodedImages):
     """Image files.
 
     Parameters
@@ -160,12 +194,6 @@ class FileImages(Images):
             raise
         except ValueError:
             raise broken_image(self.names[index], "a name that no file can have", code="unreadable") from None
-
-    def open(self, index: int) -> Image.Image:
-        return decode(self.content(index), name=self.names[index])
-
-    def open_reduced(self, index: int, *, shorter_side: int) -> Image.Image:
-        return decode(self.content(index), name=self.names[index], shorter_side=shorter_side)
 
 
 def _open_without_waiting(path: str, flags: int) -> int:

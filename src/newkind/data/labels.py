@@ -1,4 +1,4 @@
-"""Conversion of labels (names or numbers; -1, None, NaN or "" for unlabelled) to class indices."""
+"""Conversion of labels (names or numbers; -1, None, NaN, "" or a word such as NA for unlabelled) to class indices."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from numpy.typing import NDArray
 from newkind.data.catalog import Truth
 from newkind.errors import DataError
 
-__all__ = ["Labels", "encode_labels", "encode_truth", "label_name"]
+__all__ = ["UNLABELLED_WORDS", "Labels", "combine_truth", "encode_labels", "encode_names", "encode_truth", "label_name"]
 
 TOO_LARGE = 10**20
+UNLABELLED_WORDS = frozenset(
+    {"", "-1", "na", "n/a", "#n/a", "<na>", "nan", "nat", "none", "null", "unknown", "unlabelled", "unlabeled"}
+)
+"""Labels, in lower case, that mean that there is none; spreadsheets, R and pandas write missing values in these ways."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ def encode_labels(labels: Iterable[Any], *, first: Sequence[str] = ()) -> Labels
     Parameters
     ----------
     labels : iterable of length n_items
-        Class names or whole numbers; None, NaN, "" or -1 for unlabelled.
+        Class names or whole numbers; None, NaN, -1, "" or a word for none (NA, NaN, None, null, unknown, unlabelled, in
+        any case) for unlabelled.
     first : sequence of str, default=()
         Classes that come first, in this order. The others follow sorted, by value if all are whole numbers.
 
@@ -59,7 +64,11 @@ def encode_labels(labels: Iterable[Any], *, first: Sequence[str] = ()) -> Labels
     >>> encoded.class_names, encoded.indices.tolist()
     (('bee', 'wasp'), [1, -1, 0, -1])
     """
-    values = [label_name(value) for value in labels]
+    return encode_names([label_name(value) for value in labels], first=first)
+
+
+def encode_names(values: Sequence[str | None], *, first: Sequence[str] = ()) -> Labels:
+    """Encode class names, whatever they are, as class indices; None for unlabelled. `first` as in `encode_labels`."""
     rest = {value for value in values if value is not None}.difference(first)
     numeric = all(name.isascii() and name.isdecimal() for name in rest)
     names = (*first, *sorted(rest, key=_numeric_order if numeric else None))
@@ -92,7 +101,11 @@ def encode_truth(truth: Iterable[Any], given: Labels) -> Truth:
     >>> truth.class_names, truth.labels.tolist(), truth.is_old.tolist()
     (('wasp', 'ant', 'bee'), [0, 1, 2], [True, False, False])
     """
-    encoded = encode_labels(truth, first=given.class_names)
+    return combine_truth(encode_labels(truth, first=given.class_names), given)
+
+
+def combine_truth(encoded: Labels, given: Labels) -> Truth:
+    """Truth of encoded true classes, of which the known classes come first, and given labels."""
     if encoded.indices.shape != given.indices.shape:
         raise DataError(
             f"There are {len(given.indices)} labels but {len(encoded.indices)} true classes.",
@@ -124,8 +137,10 @@ def label_name(value: Any) -> str | None:
     """Class name of a label, or None for unlabelled; raises DataError for values that are not labels."""
     if isinstance(value, str):
         name = str(value).strip()  # np.str_ becomes str; `bee ` and `bee` are one class
-        return None if name in ("", "-1") else name
+        return None if name.lower() in UNLABELLED_WORDS else name
     if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
+        return None
+    if type(value).__name__ in ("NAType", "NaTType"):  # missing values of pandas, which is not imported here
         return None
     is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not is_integer and not (isinstance(value, float | np.floating) and float(value).is_integer()):

@@ -4,30 +4,43 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from newkind.data.benchmarks import BENCHMARKS, load_benchmark
+from newkind.data.boxed_data import BOX_OPTIONS, read_boxes, with_boxes
 from newkind.data.catalog import Collection
-from newkind.data.folders import read_folder
+from newkind.data.image_folders import read_image_folder
 from newkind.data.names import printable
+from newkind.data.npy import read_npy
 from newkind.data.npz import read_npz
-from newkind.data.tables import METADATA_FILES, TABLE_SUFFIXES, read_table
+from newkind.data.tables import TABLE_SUFFIXES, read_table
+from newkind.data.tars import RANGE, find_tars, read_tars
 from newkind.errors import DataError
+from newkind.reading import ReadingConfig, check_used, split_reading
 
-__all__ = ["open_data"]
+__all__ = ["open_data", "open_with"]
 
-KINDS = "a folder of images, a .csv, .tsv or .jsonl table, an .npz file, or a benchmark as NAME:FOLDER"
+KINDS = (
+    "a folder of images, a table (.csv, .tsv, .jsonl, .xlsx, .parquet), boxes (.json), an .npz, .npy or .tar file, "
+    "or a benchmark as NAME:FOLDER"
+)
 
 
-def open_data(data: str | os.PathLike[str]) -> Collection:
-    """Open a folder, a table, an .npz file or a benchmark.
+def open_data(data: str | os.PathLike[str], **options: Any) -> Collection:
+    """Open a folder, a table, boxes, arrays, an archive or a benchmark.
 
     Parameters
     ----------
     data : str or path-like
-        Path of a folder (`read_folder`; a `metadata.csv` or `metadata.jsonl` in it is read as a table), of a .csv, .tsv
-        or .jsonl table (`read_table`) or of an .npz file (`read_npz`); or a benchmark (`load_benchmark`), as `cub:FOLDER`,
-        or as `cub` with the folder in the environment variable `NEWKIND_DATA`.
+        Path of a folder (`read_folder`; also with `metadata.csv` or in splits, as Hugging Face's datasets have it), of a
+        table (`read_table`), of a .json file with boxes (`read_boxes`), of an .npz file (`read_npz`) or .npy file
+        (`read_npy`), or of a .tar file or a folder of them (`read_tars`); or a benchmark (`load_benchmark`), as
+        `cub:FOLDER`, or as `cub` with the folder in the environment variable `NEWKIND_DATA`.
+    **options : Any
+        Fields of `newkind.reading.ReadingConfig`: `file_column`, `label_column`, `truth_column`, `group_column`, `labels`,
+        `image_folder`, `boxes`, `box_category`, `min_box_confidence` and `box_margin`.
 
     Returns
     -------
@@ -48,22 +61,52 @@ def open_data(data: str | os.PathLike[str]) -> Collection:
     >>> len(open_data(path).catalog)
     3
     """
-    text = os.fspath(data)
+    text, reading = os.fspath(data), ReadingConfig(**options)
+    if reading.boxes is None:
+        return _open(text, reading)
+    plain = {name: value for name, value in reading.given().items() if name not in ("boxes", *BOX_OPTIONS)}
+    return with_boxes(_open(text, ReadingConfig(**plain)), reading)
+
+
+def open_with(
+    data: str | os.PathLike[str] | Collection, options: Mapping[str, Any]
+) -> tuple[Collection, dict[str, Any]]:
+    """The data, opened with those of the options that `open_data` has, and all other options.
+
+    A collection is open already, and no option for reading applies to it.
+    """
+    reading, others = split_reading(options)
+    if not isinstance(data, Collection):
+        return open_data(data, **reading), others
+    check_used(ReadingConfig(**reading), (), "a collection, which is open already")
+    return data, others
+
+
+def _open(text: str, reading: ReadingConfig) -> Collection:
+    """Open data without boxes from another file."""
     path = Path(os.path.expanduser(text))
     name, colon, root = text.partition(":")
     if name in BENCHMARKS and (colon or not os.path.exists(path)):
+        check_used(reading, (), "a benchmark")
         return load_benchmark(name, Path(root or os.environ.get("NEWKIND_DATA", ".")))
+    if RANGE.search(text) and not os.path.lexists(path):
+        return read_tars(find_tars(text), origin=text, **reading.given())
     mode = _mode_of(path, text)
     if stat.S_ISDIR(mode):
-        table = next((path / file for file in METADATA_FILES if os.path.isfile(path / file)), None)
-        return read_folder(path) if table is None else read_table(table)
+        tars = find_tars(text)
+        return read_tars(tars, origin=text, **reading.given()) if tars else read_image_folder(path, reading)
     if not stat.S_ISREG(mode):
         raise _error(text, "is neither a regular file nor a folder", code="not-a-file")
-    if path.suffix.lower() in TABLE_SUFFIXES:
-        return read_table(path)
-    if path.suffix.lower() == ".npz":
+    suffix = path.suffix.lower()
+    if suffix == ".tar":
+        return read_tars([path], origin=text, **reading.given())
+    if suffix == ".npz":
+        check_used(reading, (), "an .npz file")
         return read_npz(path)
-    raise _error(text, f"has an unsupported file type ({path.suffix or 'no suffix'})", code="unsupported-type")
+    readers = dict.fromkeys(TABLE_SUFFIXES, read_table) | {".json": read_boxes, ".npy": read_npy}
+    if suffix not in readers:
+        raise _error(text, f"has an unsupported file type ({path.suffix or 'no suffix'})", code="unsupported-type")
+    return readers[suffix](path, **reading.given())
 
 
 def _mode_of(path: Path, text: str) -> int:

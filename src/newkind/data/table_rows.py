@@ -1,28 +1,28 @@
-"""Rows of a table of images, from CSV, TSV or JSON lines."""
+"""Rows of a table of images: file, label, true class, group and metadata, from any kind of table."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple
 
+from newkind.data.cells import cell_text, group_name
+from newkind.data.columns import Columns, find_columns
 from newkind.data.labels import label_name
 from newkind.data.names import printable
+from newkind.data.records import open_records
+from newkind.data.wording import count
 from newkind.errors import DataError
+from newkind.reading import ReadingConfig
 
-__all__ = ["FILE_COLUMNS", "Row", "csv_delimiter", "plain_name", "read_rows"]
-
-FILE_COLUMNS = ("file_name", "file")
+__all__ = ["Row", "Table", "open_table", "plain_name"]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One row of a table.
 
     Parameters
@@ -30,128 +30,95 @@ class Row:
     line : int
         Line number, counted from 1.
     file : str
-        Normalised name of the file.
+        Normalised name of the file; "" for a table without files.
     label : str
         Class name; "" for unlabelled.
     truth : str, optional
         True class; "" if it is unknown, None if the table has no such column.
+    group : str, default=""
+        Group; "" for none.
+    metadata : tuple of str, default=()
+        Texts of all other columns.
     """
 
     line: int
     file: str
     label: str
     truth: str | None
+    group: str = ""
+    metadata: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """Positions of the columns in a CSV file."""
+@dataclass(frozen=True)
+class Table:
+    """An open table: its columns, an iterator over its rows, and how often which word meant unlabelled so far."""
 
-    file: int
-    label: int | None
-    truth: int | None
+    columns: Columns
+    rows: Iterator[Row]
+    words: Counter[str] = field(default_factory=Counter)
 
-
-def read_rows(path: Path, *, needed: tuple[str, ...] = ("label",)) -> Iterator[Row]:
-    """Rows of a .jsonl, .csv or .tsv file. A CSV file must have one of the `needed` columns."""
-    return _read_json_lines(path) if path.suffix.lower() == ".jsonl" else _read_csv(path, needed)
-
-
-def csv_delimiter(header: str) -> str:
-    """Separator of a CSV file, by its first line; spreadsheets write semicolons or tabs in many countries."""
-    return max(",;\t", key=header.count)
+    def notes(self) -> tuple[str, ...]:
+        """What was detected in columns and labels, in sentences."""
+        found = (
+            f"{count(n, 'label')} '{printable(word)}' {'means' if n == 1 else 'mean'} unlabelled."
+            for word, n in sorted(self.words.items())
+        )
+        return (*self.columns.notes, *found)
 
 
 @contextmanager
-def _open_text(path: Path) -> Iterator[TextIO]:
-    """Open a UTF-8 text file; other bytes are read as surrogates, because file names can have them."""
-    try:
-        with (
-            open(path, "rb") as raw,
-            io.TextIOWrapper(raw, newline="", encoding="utf-8-sig", errors="surrogateescape") as file,
-        ):
-            start = raw.peek(2)[:2]
-            if start in (b"\xff\xfe", b"\xfe\xff") or start.count(0) == 1:
-                raise DataError(f"{path} is saved as UTF-16.", fix="Save it as UTF-8.", code="not-utf8", path=str(path))
-            yield file
-    except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror}).", code="unreadable", path=str(path)) from None
+def open_table(
+    path: Path,
+    reading: ReadingConfig,
+    *,
+    needed: tuple[str, ...] = ("file", "label"),
+    roles: tuple[str, ...] = ("file", "label", "truth", "group"),
+) -> Iterator[Table]:
+    """Open a table of images; `roles` are the columns to find, `needed` those of them that it must have."""
+    if path.suffix.lower() in (".jsonl", ".ndjson"):  # an unlabelled image needs no key
+        needed = tuple(role for role in needed if role != "label")
+    with open_records(path) as records:
+        at = find_columns(path, records.header, reading, needed=needed, roles=roles)
+        words: Counter[str] = Counter()
+        yield Table(at, (_row(path, line, values, at, words) for line, values in records.rows), words)
 
 
-def _read_csv(path: Path, needed: tuple[str, ...]) -> Iterator[Row]:
-    """Rows of a CSV file with a header."""
-    with _open_text(path) as file:
-        first = file.readline()
-        file.seek(0)
-        reader = csv.reader(file, delimiter=csv_delimiter(first), strict=True)
-        try:
-            header = [column.strip().lower() for column in next(reader, [])]
-            at = _columns(path, header, needed)
-            for cells in reader:
-                if not cells:
-                    continue
-                if len(cells) != len(header):
-                    raise DataError(
-                        f"{path}, line {reader.line_num}: {len(cells)} cells, but the header has {len(header)} columns.",
-                        fix="Put names that contain the separator in double quotes.",
-                        code="cell-count",
-                        path=str(path),
-                        line=reader.line_num,
-                    )
-                label = "" if at.label is None else label_name(cells[at.label]) or ""
-                truth = None if at.truth is None else label_name(cells[at.truth]) or ""
-                yield Row(reader.line_num, plain_name(cells[at.file]), label, truth)
-        except csv.Error as error:
-            raise DataError(
-                f"{path}, line {reader.line_num}: not a readable CSV file ({error}).",
-                code="not-csv",
-                path=str(path),
-                line=reader.line_num,
-            ) from None
+def _row(path: Path, line: int, values: Any, at: Columns, words: Counter[str]) -> Row:
+    """Row of the values of one line; a word in the column of labels that means unlabelled is counted."""
+    label = "" if at.label is None else _label(path, line, values[at.label])
+    if not label and at.label is not None and isinstance(values[at.label], str) and (word := values[at.label].strip()):
+        words[word] += 1
+    return Row(
+        line,
+        "" if at.file is None else _file(path, line, values[at.file], "" if at.folder is None else values[at.folder]),
+        label,
+        None if at.truth is None else _label(path, line, values[at.truth]),
+        "" if at.group is None else group_name(values[at.group]),
+        tuple(cell_text(values[i]) for i in at.others),
+    )
 
 
-def _columns(path: Path, header: list[str], needed: tuple[str, ...]) -> _Columns:
-    """Positions of the columns in the header, which has one of those that are needed."""
-    file = next((header.index(name) for name in FILE_COLUMNS if name in header), None)
-    if file is None or not set(needed) & set(header):
+def _file(path: Path, line: int, value: Any, folder: Any) -> str:
+    """File name of a cell; a whole number is one, another type is an error."""
+    is_json = path.suffix.lower() in (".jsonl", ".ndjson")
+    if not isinstance(value, str) and (is_json or not (value is None or _is_whole(value))):
         raise DataError(
-            f"{path} has the columns {', '.join(map(printable, header)) or '(none)'}; expected file_name and {needed[0]}.",
-            fix="Name the columns in the first line, and leave the label of an unlabelled image empty.",
-            code="missing-column",
+            f"{path}, line {line}: expected the name of a file as text, got {cell_text(value)[:80] or 'nothing'}.",
+            code="not-a-row",
             path=str(path),
-            columns=header,
+            line=line,
         )
-    label, truth = (header.index(name) if name in header else None for name in ("label", "truth"))
-    return _Columns(file, label, truth)
+    name = "" if value is None else str(value)
+    return plain_name(f"{folder}/{name}" if isinstance(folder, str) and folder.strip() else name)
 
 
-def _read_json_lines(path: Path) -> Iterator[Row]:
-    """Rows of a file with one JSON object per line."""
-    with _open_text(path) as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):  # RecursionError: thousands of nested brackets
-                row = None
-            name = next((row[key] for key in FILE_COLUMNS if key in row), None) if isinstance(row, dict) else None
-            if not isinstance(row, dict) or not isinstance(name, str):
-                raise DataError(
-                    f"{path}, line {number}: expected a JSON object with the string file_name, and label.",
-                    code="not-a-row",
-                    path=str(path),
-                    line=number,
-                )
-            truth = _json_label(row["truth"], path, number) if "truth" in row else None
-            yield Row(number, plain_name(name), _json_label(row.get("label"), path, number), truth)
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _json_label(value: Any, path: Path, line: int) -> str:
-    """Class name of a JSON value, "" for unlabelled."""
+def _label(path: Path, line: int, value: Any) -> str:
+    """Class name of a value, "" for unlabelled."""
     try:
-        if value != value:  # NaN, which Python writes into JSON although JSON has no such value
-            raise DataError("A label must be a name, a whole number or null, got NaN.")
         return label_name(value) or ""
     except DataError as error:
         raise DataError(

@@ -1,47 +1,54 @@
-"""Collections from tables: CSV, TSV or JSON lines with `file_name`, `label` and optionally `truth`.
+"""Collections from tables: CSV, TSV, JSON lines, Excel or Parquet with files, labels and optionally true classes and groups.
 
-This is the ImageFolder convention of Hugging Face datasets (`metadata.csv` or `metadata.jsonl` next to the images).
+This includes the ImageFolder convention of Hugging Face datasets (`metadata.csv` next to the images).
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from newkind.data.catalog import Catalog, Collection, Skipped
 from newkind.data.decoding import unsupported_format
+from newkind.data.groups import encode_groups
 from newkind.data.items import FileImages
 from newkind.data.labels import encode_labels, encode_truth
 from newkind.data.names import Names, printable
-from newkind.data.table_rows import Row, read_rows
+from newkind.data.records import TABLE_SUFFIXES
+from newkind.data.table_rows import Row, open_table
 from newkind.data.wording import count
 from newkind.errors import DataError
+from newkind.reading import COLUMNS, ReadingConfig, check_used
 
-__all__ = ["METADATA_FILES", "TABLE_SUFFIXES", "read_table"]
+__all__ = ["METADATA_FILES", "TABLE_SUFFIXES", "FolderListing", "metadata_of", "read_table"]
 
-METADATA_FILES = ("metadata.csv", "metadata.jsonl")
-TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl")
+METADATA_FILES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 
 
-def read_table(path: str | os.PathLike[str]) -> Collection:
+def read_table(path: str | os.PathLike[str], **options: Any) -> Collection:
     """Read a table of image files.
 
     Parameters
     ----------
     path : path-like
-        A .csv, .tsv or .jsonl file with the columns (or keys) `file_name` (or `file`) and `label`, and optionally `truth`.
-        File names are relative to the folder of the table. Commas, semicolons and tabs are recognised as separators.
-        An empty label or -1 means unlabelled.
+        A .csv, .tsv, .jsonl, .xlsx or .parquet file with the columns (or keys) `file_name` and `label` or synonyms of them,
+        and optionally `truth`. File names are relative to the folder of the table. Commas, semicolons and tabs are
+        recognised as separators. An empty label, -1, NA, NaN, None, null, unknown and unlabelled mean unlabelled.
+    **options : Any
+        `file_column`, `label_column`, `truth_column`, `group_column` and `image_folder`, as in `open_data`.
 
     Returns
     -------
     Collection
-        Images in the order of the table. Files that do not exist or cannot be used, and repeated rows, are in `skipped`.
+        Images in the order of the table, with all other columns as `metadata`. Files that do not exist or cannot be used,
+        and repeated rows, are in `skipped`.
 
     Raises
     ------
     DataError
-        If the table cannot be read, has other columns, or gives one file two labels.
+        If the table cannot be read, has other columns, gives one file two labels, or one group two labels.
 
     Examples
     --------
@@ -50,42 +57,57 @@ def read_table(path: str | os.PathLike[str]) -> Collection:
     >>> folder = Path(tempfile.mkdtemp())
     >>> for name in ("1.png", "2.png", "3.png"):
     ...     Image.new("RGB", (8, 8)).save(folder / name)
-    >>> table = folder / "metadata.csv"
-    >>> _ = table.write_text("file_name,label,truth\\n1.png,bee,\\n2.png,wasp,\\n3.png,,fly\\n")
+    >>> table = folder / "photos.csv"
+    >>> _ = table.write_text("filename,species,site\\n1.png,bee,A\\n2.png,wasp,A\\n3.png,NA,B\\n")
     >>> collection = read_table(table)
-    >>> collection.catalog.labels.tolist(), collection.truth.class_names
-    ([0, 1, -1], ('bee', 'wasp', 'fly'))
+    >>> collection.catalog.labels.tolist(), list(collection.metadata["site"])
+    ([0, 1, -1], ['A', 'A', 'B'])
     """
-    path = Path(path)
+    path, reading = Path(path), ReadingConfig(**options)
+    check_used(reading, (*COLUMNS, "image_folder"), "a table")
+    root = reading.image_folder or path.parent
+    with open_table(path, reading) as table:
+        rows, skipped = _usable(path, table.rows, FolderListing(root))
+    if not rows:
+        raise _no_files(path, root, skipped)
+    at, given = table.columns, encode_labels(row.label for row in rows)
+    items = FileImages(root, Names(row.file for row in rows))
+    groups = None if at.group is None else encode_groups([row.group for row in rows], given)
+    return Collection(
+        catalog=Catalog(items=items, labels=given.indices, class_names=given.class_names, groups=groups),
+        truth=None if at.truth is None else encode_truth((row.truth for row in rows), given),
+        skipped=tuple(skipped),
+        origin=str(path),
+        location=os.path.abspath(path),
+        reading=reading.given(),
+        notes=table.notes(),
+        metadata=metadata_of(at.names, rows),
+        group_column=at.group_name,
+    )
+
+
+def _usable(path: Path, rows: Iterable[Row], listing: FolderListing) -> tuple[list[Row], list[Skipped]]:
+    """Rows whose files can be used, each file once, and the others with the reasons."""
     seen: dict[str, Row] = {}
     skipped: list[Skipped] = []
-    listing = _FolderListing(path.parent)
-    has_truth = False
-    for row in read_rows(path):
-        has_truth |= row.truth is not None
+    for row in rows:
         earlier = seen.get(row.file)
         if earlier is not None:
             _check_same(path, earlier, row)
             skipped.append(Skipped(row.file, f"line {row.line} repeats line {earlier.line}", "duplicate"))
-        elif problem := listing.problem(row):
+        elif problem := listing.problem(row.file, f" (line {row.line})"):
             skipped.append(problem)
         else:
             seen[row.file] = row
-    if not seen:
-        raise _no_files(path, skipped)
-    given = encode_labels(row.label for row in seen.values())
-    truth = encode_truth((row.truth for row in seen.values()), given) if has_truth else None
-    items = FileImages(path.parent, Names(seen))
-    return Collection(
-        catalog=Catalog(items=items, labels=given.indices, class_names=given.class_names),
-        truth=truth,
-        skipped=tuple(skipped),
-        origin=str(path),
-        location=os.path.abspath(path),
-    )
+    return list(seen.values()), skipped
 
 
-def _no_files(path: Path, skipped: list[Skipped]) -> DataError:
+def metadata_of(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Names]:
+    """Metadata columns of rows, by name."""
+    return {name: Names(row.metadata[i] for row in rows) for i, name in enumerate(names)}
+
+
+def _no_files(path: Path, root: Path, skipped: list[Skipped]) -> DataError:
     """Error for a table without a usable file."""
     if not skipped:
         what, code = f"{path} lists no file.", "empty-table"
@@ -95,7 +117,7 @@ def _no_files(path: Path, skipped: list[Skipped]) -> DataError:
             f"{path} lists no usable file: {count(len(skipped), 'file')} skipped, such as {first}.",
             "no-images",
         )
-    fix = f"File names must be relative to {path.parent}."
+    fix = f"File names must be relative to {root}. Name another folder with `image_folder`."
     return DataError(what, fix=fix, code=code, path=str(path), n_skipped=len(skipped))
 
 
@@ -116,29 +138,29 @@ def _check_same(path: Path, earlier: Row, row: Row) -> None:
             )
 
 
-class _FolderListing:
+class FolderListing:
     """Check of files that lists each folder once instead of asking the file system for each file."""
 
     def __init__(self, root: Path) -> None:
         self.root = str(root)
         self.folders: dict[str, dict[str, bool]] = {}
 
-    def problem(self, row: Row) -> Skipped | None:
-        """Reason why the file of a row cannot be used."""
-        folder, _, base = row.file.rpartition("/")
+    def problem(self, name: str, where: str = "") -> Skipped | None:
+        """Reason why a file cannot be used; `where` says where it is listed."""
+        folder, _, base = name.rpartition("/")
         if folder not in self.folders:
-            path = os.path.join(self.root, folder or ("/" if row.file.startswith("/") else ""))
+            path = os.path.join(self.root, folder or ("/" if name.startswith("/") else ""))
             try:
                 with os.scandir(path) as entries:
                     self.folders[folder] = {entry.name: _is_file(entry) for entry in entries}
             except (OSError, ValueError):  # ValueError: a name that no folder can have
                 self.folders[folder] = {}
         if base not in self.folders[folder]:
-            return Skipped(row.file, f"no such file (line {row.line})", "missing-file")
+            return Skipped(name, f"no such file{where}", "missing-file")
         if not self.folders[folder][base]:
-            return Skipped(row.file, f"not a regular file (line {row.line})", "not-a-file")
+            return Skipped(name, f"not a regular file{where}", "not-a-file")
         reason = unsupported_format(base)
-        return Skipped(row.file, reason, "unsupported-format") if reason else None
+        return Skipped(name, reason, "unsupported-format") if reason else None
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:

@@ -1,27 +1,34 @@
-"""Tables of true classes, for images to which a run has already assigned categories."""
+"""True classes of images to which a run has already assigned categories."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from newkind.data.names import printable
-from newkind.data.table_rows import read_rows
+from newkind.data.opening import open_data
+from newkind.data.records import TABLE_SUFFIXES
+from newkind.data.table_rows import Row, open_table
 from newkind.errors import DataError
+from newkind.reading import ReadingConfig, check_used
 
 __all__ = ["read_truth"]
 
-TRUTH_COLUMNS = ("truth", "label")
 
-
-def read_truth(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Read the true classes of images from a table. The images do not have to exist.
+def read_truth(path: str | os.PathLike[str], **options: Any) -> dict[str, str]:
+    """Read the true classes of images. The images of a table do not have to exist.
 
     Parameters
     ----------
     path : path-like
-        A .csv, .tsv or .jsonl file, read as `read_table` does, with the columns `file_name` (or `file`) and `truth` (or
-        `label`). Rows without a class (empty, or -1) are left out.
+        Table with the columns `file_name` and `truth` (or `label`) or synonyms of them; or any other data of `open_data`,
+        whose true classes, or else labels, are used. Images without a class are left out.
+    **options : Any
+        Options of `open_data`, such as `file_column` and `truth_column`.
 
     Returns
     -------
@@ -42,9 +49,22 @@ def read_truth(path: str | os.PathLike[str]) -> dict[str, str]:
     >>> read_truth(path)
     {'1.jpg': 'bee'}
     """
+    path, reading = Path(path), ReadingConfig(**options)
+    if path.suffix.lower() not in TABLE_SUFFIXES or not path.is_file():
+        return _opened_truth(path, reading)
+    check_used(reading, ("file_column", "label_column", "truth_column"), "a table of true classes")
+    if reading.label_column is None or reading.truth_column is not None:
+        with open_table(path, reading, roles=("file", "truth"), needed=("file",)) as table:
+            if table.columns.truth is not None:
+                return _classes(path, ((row, row.truth or "") for row in table.rows))
+    with open_table(path, reading, roles=("file", "label"), needed=("file", "label")) as table:
+        return _classes(path, ((row, row.label) for row in table.rows))
+
+
+def _classes(path: Path, rows: Iterable[tuple[Row, str]]) -> dict[str, str]:
+    """Class by file name, of rows that have one."""
     found: dict[str, str] = {}
-    for row in read_rows(Path(path), needed=TRUTH_COLUMNS):
-        name = row.label if row.truth is None else row.truth
+    for row, name in rows:
         if name and found.setdefault(row.file, name) != name:
             raise DataError(
                 f"{path}, line {row.line}: {printable(row.file)} has two true classes, '{printable(found[row.file])}' and "
@@ -55,3 +75,11 @@ def read_truth(path: str | os.PathLike[str]) -> dict[str, str]:
                 file=row.file,
             )
     return found
+
+
+def _opened_truth(path: Path, reading: ReadingConfig) -> dict[str, str]:
+    """True classes, or else labels, of data that is not a table."""
+    collection = open_data(path, **reading.given())
+    names, catalog, truth = collection.catalog.items.names, collection.catalog, collection.truth
+    labels, classes = (catalog.labels, catalog.class_names) if truth is None else (truth.labels, truth.class_names)
+    return {names[int(i)]: classes[labels[i]] for i in np.flatnonzero(labels >= 0)}

@@ -50,8 +50,8 @@ class ViewRecipe:
         Mean and standard deviation per channel, for normalisation.
     reducing_gap : float, default=3.0
         Images that are larger than this many times the resized image are first reduced by averaging, JPEG files while they
-        are decoded: bicubic resizing of all pixels takes four times as long as the trunk for a photograph of a telephone
-        at 112 pixels (benchmarks/build_profile.py).
+        are decoded: decoding and resizing all pixels of a photograph of a telephone takes three times as long as the
+        trunk at 112 pixels (benchmarks/build_profile.py).
     """
 
     image_size: int = 224

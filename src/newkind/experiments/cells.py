@@ -14,6 +14,7 @@ from typing import Any, NotRequired, TypedDict
 import torch
 
 from newkind import __version__
+from newkind.atomic import write_errors
 from newkind.config import BackboneConfig, DiscoverConfig, NCategories, TrainingConfig, to_json
 from newkind.data import Collection, Features
 from newkind.errors import RunError
@@ -288,8 +289,14 @@ def run_cell(cell: Cell, folder: Path, *, on_epoch: OnEpoch | None = None) -> Ce
             folder=run.folder,
         ) from None
     run.write_json(_result_file(run), _content(cell, run, outcome.seconds))
-    run.checkpoint_file.unlink(missing_ok=True)  # a finished cell is never resumed
+    remove_checkpoint(run)
     return CellResult(run, run.read_json(_result_file(run), _ResultFile))
+
+
+def remove_checkpoint(run: Run) -> None:
+    """Remove the checkpoint of a finished cell, which is never resumed."""
+    with write_errors(run.checkpoint_file):
+        run.checkpoint_file.unlink(missing_ok=True)
 
 
 def _result_file(run: Run) -> Path:

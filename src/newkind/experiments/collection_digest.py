@@ -40,6 +40,8 @@ def collection_digest(collection: Collection) -> str:
     parts: list[Any] = [list(catalog.class_names), catalog.labels]
     if truth is not None:
         parts += [list(truth.class_names), truth.n_old, truth.labels]
+    if catalog.groups is not None:
+        parts.append(catalog.groups)
     items = catalog.items
     parts.append(items.values if isinstance(items, Features) else _image_digests(items))
     return digest_of(*parts)

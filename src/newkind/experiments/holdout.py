@@ -112,6 +112,7 @@ def hold_out(collection: Collection, *, fold: int, seed: int) -> Collection:
         truth=Truth(labels=truth, class_names=names, n_old=n_known),
         origin=collection.origin,
         benchmark=collection.benchmark,
+        reading=collection.reading,
     )
 
 

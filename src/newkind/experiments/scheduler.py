@@ -10,7 +10,7 @@ from statistics import fmean
 
 from newkind.atomic import write_errors
 from newkind.errors import CacheError, DataError, NewkindError, RunError
-from newkind.experiments.cells import Cell, CellResult, read_result, run_cell
+from newkind.experiments.cells import Cell, CellResult, read_result, remove_checkpoint, run_cell
 from newkind.pipeline.discover import OnEpoch
 from newkind.progress import duration, percent
 
@@ -98,6 +98,8 @@ class Schedule:
         self.failures.clear()
         results = self.results()
         finished = list(results.values())
+        for result in finished:
+            remove_checkpoint(result.run)  # of a process that was killed before it did so
         todo = [cell for name, cell in self.cells.items() if name not in results]
         for i, cell in enumerate(todo):
             head = f"[{i + 1}/{len(todo)}] {cell.title}"

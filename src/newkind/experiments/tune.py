@@ -7,11 +7,14 @@ finished run is never repeated: the same call continues where an earlier one was
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from newkind.atomic import check_folder
 from newkind.backbone.sources import announce_cache, open_cache
 from newkind.config import DiscoverConfig
 from newkind.data import Collection
@@ -28,6 +31,7 @@ from newkind.experiments.tune_config import EPOCHS, TuneConfig
 from newkind.methods.registry import find_method
 from newkind.pipeline.announce import announce_data, step_seconds
 from newkind.pipeline.setup import Setup, load_setup, new_network
+from newkind.reading import ReadingConfig
 
 __all__ = ["EPOCHS", "TuneConfig", "TunePlan", "plan_tuning", "run_tuning", "tune"]
 
@@ -151,7 +155,7 @@ def run_tuning(plan: TunePlan, out: Path, config: TuneConfig, *, data: str, watc
         "n_images": n_images,
         "n_classes": first.n_categories.number,
     }
-    command = _next_command(config, data or "DATA", ranking.chosen, first)
+    command = _next_command(config, data or "DATA", ranking.chosen, first, plan.problem.reading)
     ranking = replace(ranking, about=about, command=command, failures=failures)
     write_ranking(ranking, out)
     return ranking
@@ -177,6 +181,8 @@ def plan_tuning(collection: Collection, out: Path, config: TuneConfig, *, dry_ru
     -------
     TunePlan
     """
+    if not dry_run:
+        check_folder(out)
     collection = replace(collection, truth=None)
     seed = config.training.seed
     problem = hold_out(collection, fold=0, seed=seed)
@@ -228,12 +234,18 @@ def _seconds_per_run(cell: Cell, setup: Setup) -> float | None:
     return steps * step_seconds(config, setup, network) + SECONDS_PER_RUN
 
 
-def _next_command(config: TuneConfig, data: str, chosen: dict[str, str], run: DiscoverConfig) -> str:
+def _next_command(
+    config: TuneConfig, data: str, chosen: dict[str, str], run: DiscoverConfig, reading: Mapping[str, Any]
+) -> str:
     """The `discover` command for the whole data under the same conditions as a run, with the chosen settings."""
     words = ["newkind", "discover", data, "--out", unused_folder("run")]
     words += ["--method", config.method] if config.method != "simgcd" else []
     words += ["--recipe", config.recipe] if config.recipe else []
-    words += [*options_of(config.backbone), *options_of(config.training, without=NOT_IN_COMMAND)]
+    words += [
+        *options_of(ReadingConfig(**reading)),
+        *options_of(config.backbone),
+        *options_of(config.training, without=NOT_IN_COMMAND),
+    ]
     if chosen and run.training.epochs:  # settings hold for as many epochs as they were tried with
         words += ["--epochs", str(run.training.epochs)]
     elif run.effort != ("thorough" if find_method(run.method_name).method.needs_training else "standard"):

@@ -30,7 +30,9 @@ from newkind.pipeline.configure import first_config
 from newkind.pipeline.results import Outcome, scored_predictions, write_results
 from newkind.pipeline.setup import Setup, check_request, fit_batch, load_setup, new_network, open_images
 from newkind.runs.carry_over import carry_over
+from newkind.runs.claim import Claim, claim_run
 from newkind.runs.fingerprint import deciding_settings, digest_of
+from newkind.runs.metadata import column_names
 from newkind.runs.run import Run
 from newkind.training.checkpoint import load_checkpoint
 from newkind.training.data import ImageFeatures, TrainingData
@@ -96,15 +98,17 @@ def discover(
     announce_data(collection)
     config = fit_batch(config, len(collection.catalog))
     first = None if on_first_answer is None else first_config(collection, config)
-    stage = _open_stage(collection, first or config)
-    config = stage.config if first is None else fit_batch(config, len(stage.data.images))
-    fingerprint = _fingerprint(collection, config, stage)
-    with _opened(out, fingerprint, overwrite=overwrite, resume=resume) as run:
+    with _claimed(out, config, overwrite=overwrite, resume=resume) as claim:
+        stage = _open_stage(collection, first or config)
+        config = stage.config if first is None else fit_batch(config, len(stage.data.images))
+        fingerprint = _fingerprint(collection, config, stage)
+        run = Run(out) if claim is None else claim.start(fingerprint)
         _write_start(run, collection, config, stage.setup, fingerprint)
         if first is not None and on_first_answer is not None:
             if not _has_answer(run):
                 outcome = _answer(run, collection, stage, fingerprint, answer="first")
                 outcome = replace(outcome, seconds={"first answer": time.perf_counter() - started})
+                run = outcome.run
                 if distributed.main_process():
                     on_first_answer(outcome)
             stage = _open_stage(collection, config, after=stage)
@@ -121,7 +125,8 @@ def _open_stage(collection: Collection, config: DiscoverConfig, *, after: _Stage
         setup = load_setup(collection, config)
     announce_training(collection, config, setup)
     digests = None if after is None else after.digests
-    if digests is None and not config.online and not isinstance(collection.catalog.items, Features):
+    is_wanted = distributed.main_process() or not config.online  # for the run folder, or for the cache
+    if digests is None and is_wanted and not isinstance(collection.catalog.items, Features):
         digests = image_digests(collection)
     data = open_images(collection, config, setup, digests=digests)
     return _Stage(fit_batch(config, len(data.images)), setup, data, digests)
@@ -129,7 +134,7 @@ def _open_stage(collection: Collection, config: DiscoverConfig, *, after: _Stage
 
 def _fingerprint(collection: Collection, config: DiscoverConfig, stage: _Stage) -> str:
     """Fingerprint of everything that decides the result."""
-    backbone = stage.setup.backbone
+    backbone, groups = stage.setup.backbone, stage.data.groups
     return digest_of(
         deciding_settings(config),
         list(collection.catalog.class_names),
@@ -137,6 +142,7 @@ def _fingerprint(collection: Collection, config: DiscoverConfig, stage: _Stage) 
         stage.data.source.content_hash(),
         backbone.sha256 if backbone else None,
         distributed.world_size(),
+        *(() if groups is None else (groups,)),  # runs without groups have the fingerprint of earlier versions
     )
 
 
@@ -166,8 +172,10 @@ def _answer(
     found = _final_read_out(trainer, stage.config)
     outcome = write_results(following, collection, stage.config, stage.setup, trainer, found)
     if distributed.main_process():
+        if stage.digests is not None:
+            following.write_digests([stage.digests[i] for i in stage.data.images.tolist()])
         with carry_over(run, following):
-            run.adopt()
+            run = run.adopt()
     fitting = "training" if stage.config.training.epochs else "fitting"
     seconds = {fitting: training_done - started, "assigning": time.perf_counter() - training_done}
     return replace(outcome, run=run, seconds=seconds)
@@ -190,16 +198,15 @@ def _begin_answer(run: Run, config: DiscoverConfig, answer: Answer) -> Run:
 
 
 @contextmanager
-def _opened(out: Path, fingerprint: str, *, overwrite: bool, resume: bool) -> Iterator[Run]:
-    """The run folder, created and locked by the main process."""
+def _claimed(out: Path, config: DiscoverConfig, *, overwrite: bool, resume: bool) -> Iterator[Claim | None]:
+    """The run folder, checked and locked by the main process; None in the others."""
     if not distributed.main_process():
         distributed.barrier()
-        yield Run(out)
+        yield None
         return
-    run = Run.start(out, fingerprint=fingerprint, overwrite=overwrite, must_exist=resume)
-    with run.locked():
+    with claim_run(out, config, overwrite=overwrite, must_exist=resume) as claim:
         distributed.barrier()
-        yield run
+        yield claim
 
 
 def _write_start(run: Run, collection: Collection, config: DiscoverConfig, setup: Setup, fingerprint: str) -> None:
@@ -213,6 +220,8 @@ def _write_start(run: Run, collection: Collection, config: DiscoverConfig, setup
         run.write_config(
             {
                 "data": collection.location or collection.origin,
+                "reading": dict(collection.reading),
+                "group_column": _group_column(collection),
                 "root": str(items.root.resolve()) if isinstance(items, FileImages) else None,
                 "fingerprint": fingerprint,
                 "config": to_json(config),
@@ -228,6 +237,13 @@ def _write_start(run: Run, collection: Collection, config: DiscoverConfig, setup
         }
     )
     run.write_environment(device=str(setup.device), processes=distributed.world_size(), **weights)
+
+
+def _group_column(collection: Collection) -> str | None:
+    """Name of the column of metadata.csv with the groups; None without groups."""
+    names = list(collection.metadata)
+    column = collection.group_column
+    return column_names(names)[names.index(column)] if column in names else None
 
 
 def _new_trainer(run: Run, following: Run, stage: _Stage, fingerprint: str) -> Trainer:

@@ -11,6 +11,7 @@ from newkind.data import read_truth
 from newkind.data.table_rows import plain_name
 from newkind.errors import DataError
 from newkind.evaluation import Evaluation, evaluate
+from newkind.reading import ReadingConfig
 from newkind.runs.answer import LABELLED
 from newkind.runs.current_answer import current_answer, model_answer
 from newkind.runs.run import Run
@@ -34,7 +35,7 @@ class RunScores:
     n_without: int
 
 
-def evaluate_run(run: Run, truth_file: Path) -> RunScores:
+def evaluate_run(run: Run, truth_file: Path, reading: ReadingConfig | None = None) -> RunScores:
     """Score the unlabelled images of a run. Classes that the run knew are Old; all others are New.
 
     Parameters
@@ -42,13 +43,15 @@ def evaluate_run(run: Run, truth_file: Path) -> RunScores:
     run : Run
         A finished run.
     truth_file : Path
-        Table with the true class of each image.
+        Table with the true class of each image, or other data that has them.
+    reading : ReadingConfig, optional
+        How to read it.
 
     Returns
     -------
     RunScores
     """
-    truth = read_truth(truth_file)
+    truth = read_truth(truth_file, **(reading or ReadingConfig()).given())
     answer = current_answer(run)
     known = {state.id for state in answer.categories if state.given}
     is_labelled = model_answer(run).status == LABELLED

@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import shutil
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
-from newkind.atomic import replacing, write_errors
-from newkind.errors import RunError
+from newkind.atomic import MAX_NAME
+from newkind.pipeline.placement import MODES, Placement, place_files
 from newkind.runs.assignments import Assignment
+from newkind.runs.run_files import RunFiles
 
 __all__ = ["MODES", "Placement", "carry_out", "plan_sorting"]
 
-MODES = ("symlink", "copy", "move")
 APART = ("unsure", "junk")
 """Statuses of images that are not sorted into categories, and their folders."""
+MAX_FOLDER = 200
+"""Largest number of bytes in the name of a folder; leaves some for a number."""
+MAX_SUFFIX = 16
+RESERVED = {"con", "prn", "aux", "nul", *(f"{name}{i}" for name in ("com", "lpt") for i in "123456789¹²³")}
+"""Names that no file can have on Windows, with any suffix."""
 
 
-@dataclass(frozen=True)
-class Placement:
-    """A file and its target.
-
-    Parameters
-    ----------
-    source : Path
-        The file.
-    target : Path
-        Where it is put.
-    """
-
-    source: Path
-    target: Path
-
-
-def plan_sorting(lines: list[Assignment], root: Path, folder: Path) -> list[Placement]:
+def plan_sorting(lines: list[Assignment], files: RunFiles, folder: Path) -> list[Placement]:
     """Plan where every file goes. A second file of the same name in a folder gets a number; unsure images share a folder,
     and so do junk images.
 
@@ -47,121 +33,83 @@ def plan_sorting(lines: list[Assignment], root: Path, folder: Path) -> list[Plac
     ----------
     lines : list of Assignment
         Assignments of a run.
-    root : Path
-        Folder that their file names are relative to.
+    files : RunFiles
+        Where their files are.
     folder : Path
         Target folder.
 
     Returns
     -------
     list of Placement
+
+    Raises
+    ------
+    RunError
+        With the code `outside-root` for a file that the run may not touch.
     """
-    folders = {(status, ""): status for status in APART if any(line.status == status for line in lines)}
-    taken: set[str] = set()
+    names, taken = _FreeNames(), dict[Path, _FreeNames]()
+    folders = {(status, ""): folder / names.take(status) for status in APART if any(x.status == status for x in lines)}
     plan = []
     for line in lines:
         key = (line.status, "") if line.status in APART else ("", line.category)
         if key not in folders:
-            folders[key] = _free(_folder_name(line.category), {_same(other) for other in folders.values()})
-        source = root / line.file
-        target = folder / folders[key] / source.name
-        number = 2
-        while _same(str(target)) in taken:
-            target = target.with_name(f"{source.stem}-{number}{source.suffix}")
-            number += 1
-        taken.add(_same(str(target)))
-        plan.append(Placement(source, target))
+            folders[key] = folder / names.take(_folder_name(line.category))
+        source, place = files.path(line.file), folders[key]
+        name = taken.setdefault(place, _FreeNames()).take(*_split(source.name))
+        plan.append(Placement(source, place / name))
     return plan
+
+
+def carry_out(plan: list[Placement], mode: str, *, advance: Callable[[int], None]) -> int:
+    """Place the files that are not in place yet; see `place_files`."""
+    return place_files(plan, mode, advance=advance)
+
+
+class _FreeNames:
+    """Gives each name once: a repeated one gets the next number before its suffix."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._next: dict[str, int] = {}
+
+    def take(self, stem: str, suffix: str = "") -> str:
+        """The name, or one with a number if it is taken; shortened if it would be too long."""
+        name = first = _fitted(stem, suffix)
+        number = self._next.get(_same(first), 2)
+        while _same(name) in self._taken:
+            name = _fitted(stem, f"-{number}{suffix}")
+            number += 1
+        self._next[_same(first)] = number
+        self._taken.add(_same(name))
+        return name
 
 
 def _same(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
-def _free(name: str, taken: set[str]) -> str:
-    number, free = 2, name
-    while _same(free) in taken:
-        free = f"{name}-{number}"
-        number += 1
-    return free
+def _split(name: str) -> tuple[str, str]:
+    stem, suffix = os.path.splitext(name)
+    return (stem, suffix) if len(os.fsencode(suffix)) <= MAX_SUFFIX else (name, "")
 
 
-def carry_out(plan: list[Placement], mode: str, *, advance: Callable[[int], None]) -> int:
-    """Place the files that are not in place yet. An obstacle is an error before the first file is moved.
-
-    Parameters
-    ----------
-    plan : list of Placement
-        As from `plan_sorting`.
-    mode : {"symlink", "copy", "move"}
-        How files are placed.
-    advance : callable
-        Called with the number of files that are in place.
-
-    Returns
-    -------
-    int
-        Number of files that were placed.
-    """
-    todo = [item for item in plan if not _is_done(item, mode)]
-    for item in todo:
-        _check_free(item.target)
-        if not item.source.exists():
-            raise RunError(
-                f"{item.source} does not exist any more. Nothing was changed.",
-                fix="Name the folder that the images are in now with `data`.",
-                code="missing-file",
-                file=item.source,
-            )
-    advance(len(plan) - len(todo))
-    for item in todo:
-        with write_errors(item.target, fix="Repeat the command to resume."):
-            item.target.parent.mkdir(parents=True, exist_ok=True)
-            _check_free(item.target)  # in case it was created in the meantime
-            if mode == "symlink":
-                item.target.symlink_to(item.source.resolve())
-            elif mode == "copy":
-                _copy(item)
-            else:
-                _move(item)
-        advance(1)
-    return len(todo)
-
-
-def _check_free(target: Path) -> None:
-    if os.path.lexists(target):
-        raise RunError(
-            f"{target} exists already. It was not changed.", fix="Use another `to` folder.", code="exists", file=target
-        )
-
-
-def _copy(item: Placement) -> None:
-    """Copy atomically."""
-    with replacing(item.target) as partial:
-        shutil.copy2(item.source, partial)
-
-
-def _move(item: Placement) -> None:
-    try:
-        item.source.rename(item.target)
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-        _copy(item)  # to another disk: the original is removed only after the copy is complete
-        item.source.unlink()
-
-
-def _is_done(item: Placement, mode: str) -> bool:
-    if mode == "symlink":
-        return item.target.is_symlink() and item.target.resolve() == item.source.resolve()
-    if mode == "copy":
-        return (
-            item.target.is_file() and item.source.is_file() and item.target.stat().st_size == item.source.stat().st_size
-        )
-    return item.target.is_file() and not item.source.exists()
+def _fitted(stem: str, ending: str, most: int = MAX_NAME) -> str:
+    """Stem and ending in at most so many bytes; characters at the end of the stem are left out."""
+    while len(os.fsencode(stem + ending)) > most:
+        stem = stem[:-1]
+    return stem + ending
 
 
 def _folder_name(category: str) -> str:
     """Folder name of a category that is valid on every system and stays inside the target."""
-    name = "".join("_" if c in '/\\:*?"<>|' or ord(c) < 32 else c for c in category).strip(". ")
-    return name or "_"
+    name = "".join("_" if _is_unusable(c) else c for c in category).strip(". ")
+    stem, dot, rest = name.partition(".")
+    if stem.strip().casefold() in RESERVED:
+        name = f"{stem}_{dot}{rest}"
+    return _fitted(name, "", MAX_FOLDER).strip(". ") or "_"
+
+
+def _is_unusable(character: str) -> bool:
+    """Whether a character cannot be in a name on some system: separators, control characters, lone surrogates."""
+    code = ord(character)
+    return character in '/\\:*?"<>|' or code < 32 or (0xD800 <= code <= 0xDFFF and not 0xDC80 <= code <= 0xDCFF)

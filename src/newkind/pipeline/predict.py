@@ -45,21 +45,23 @@ class Prediction:
     skipped: tuple[Skipped, ...]
 
 
-def read_inputs(places: Sequence[Path], *, missing_ok: bool = False) -> FileImages | Features:
+def read_inputs(places: Sequence[Path], *, missing_ok: bool = False) -> Images | Features:
     """Items to predict.
 
     Parameters
     ----------
     places : sequence of Path
-        Image files, folders, .txt files that list one image per line, or .npz files with features. An image that is
-        given twice is predicted twice.
+        Image files, folders, .txt files that list one image per line, or .npz files with features; or one .json file with
+        boxes, or one .tar file. An image that is given twice is predicted twice.
     missing_ok : bool, default=False
         Whether an image file that does not exist is passed on, so that it gets the status `unreadable`.
 
     Returns
     -------
-    FileImages or Features
+    Images or Features
     """
+    if len(places) == 1 and places[0].suffix.lower() in (".json", ".tar"):
+        return open_data(places[0]).catalog.items
     arrays = [place.suffix.lower() == ".npz" for place in places]
     if any(arrays):
         if not all(arrays):

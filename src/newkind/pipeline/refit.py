@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import uuid
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,9 +11,9 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file
 from torch import Tensor
 
+from newkind import atomic
 from newkind.config import to_json
 from newkind.errors import RunError
 from newkind.methods.modern import Modern, ModernConfig
@@ -24,15 +23,17 @@ from newkind.runs.assignments import Category, assignments_csv, assignments_of, 
 from newkind.runs.current_answer import refit_run
 from newkind.runs.decision import Decision, Event
 from newkind.runs.decisions import Decisions
-from newkind.runs.model_io import load_heads, model_digest, read_card
+from newkind.runs.fingerprint import digest_of
+from newkind.runs.metadata import read_groups
+from newkind.runs.model_io import load_heads, read_card, read_tensors, write_model
 from newkind.runs.replay import apply
 from newkind.runs.run import Run
 from newkind.runs.write_answer import write_answer
-from newkind.training.checkpoint import save_tensors
+from newkind.training.group_evidence import GroupEvidence
 from newkind.training.inference import Layout, Predictions
 from newkind.training.network import Network
 
-__all__ = ["Moved", "Refit", "accept_refit", "plan_refit"]
+__all__ = ["Moved", "Refit", "accept_refit", "model_in_use", "plan_refit", "solve", "stored_features"]
 
 CHUNK = 4096
 
@@ -139,16 +140,49 @@ def plan_refit(run: Run) -> Refit:
         With the code `no-features`, `no-labels`, `unreadable` or `damaged-model`.
     """
     answer = Decisions(run).answer
-    owner = refit_run(run, answer.refit) if answer.refit else run
+    least = run.settings().get("min_confidence", 0.0)
+    owner, groups = model_in_use(run, answer), read_groups(run, answer.files)
+    return solve(answer, stored_features(run, answer), owner, min_confidence=least, groups=groups)
+
+
+def solve(
+    answer: Answer,
+    features: NDArray[np.float16],
+    owner: Run,
+    *,
+    min_confidence: float,
+    groups: NDArray[np.int64] | None = None,
+) -> Refit:
+    """Solve frame and mixture again, from the categories of an answer; see `plan_refit`.
+
+    Parameters
+    ----------
+    answer : Answer
+        What is known about n images.
+    features : ndarray of float16, shape (n, d)
+        Their features.
+    owner : Run
+        Folder of the present model, as from `model_in_use`.
+    min_confidence : float
+        Unlabelled images with a lower confidence get the status `unsure`.
+    groups : ndarray of int64, shape (n,), optional
+        Groups whose images share a category; -1 for none.
+
+    Returns
+    -------
+    Refit
+    """
     present, card = load_heads(owner), read_card(owner)
-    problem = Problem(answer, _features(run, answer), present)
+    problem = Problem(answer, features, present)
     config = present.config if isinstance(present, Modern) else ModernConfig()
     method = Modern(problem.features.shape[1], len(problem.category_of), config)
     if isinstance(present, Modern):  # keeps the temperature that was calibrated
         method.read_out_temperature.copy_(present.read_out_temperature)
     method.refit(problem.features, problem.labels, problem.prototype, forbidden=problem.forbidden_prototypes())
     method.eval()
-    own = _own_answer(run, problem, method)
+    if groups is not None:
+        groups = groups[[answer.row[name] for name in problem.files]]
+    own = _own_answer(problem, method, groups, min_confidence=min_confidence)
     card |= {
         "method": "modern",
         "method_config": to_json(config),
@@ -157,7 +191,7 @@ def plan_refit(run: Run) -> Refit:
     }
     if not isinstance(present, Modern):
         card["confidence"] = {"calibrated": False, "reason": "refitted", "temperature": method.temperature}
-    kept = {name: value for name, value in load_file(owner.model_file).items() if not name.startswith("method.")}
+    kept = {name: value for name, value in read_tensors(owner).items() if not name.startswith("method.")}
     mine = {f"method.{name}": value.detach().clone() for name, value in method.state_dict().items()}
     return Refit(answer, own, method, kept | mine, card)
 
@@ -183,23 +217,31 @@ def accept_refit(run: Run, refit: Refit, *, author: str | None = None) -> Event:
     RunError
         With the code `stale` if there were decisions since the refit was planned.
     """
-    name = uuid.uuid4().hex[:12]
+    # A name by the content: accepted again after a kill, a refit uses the folder that is there.
+    name = digest_of(refit.card, *(refit.tensors[key].numpy().tobytes() for key in sorted(refit.tensors)))[:12]
     target = refit_run(run, name)
-    target.folder.mkdir(parents=True)
+    is_new = not target.folder.exists()
+    atomic.make_folder(target.folder)
     try:
-        save_tensors(target.model_file, refit.tensors, {"newkind": "model"})
-        target.write_json(target.model_card, refit.card | {"model_sha256": model_digest(target)})
+        write_model(target, refit.tensors, refit.card)
         target.write_json(target.categories_file, category_rows(refit.own.list_categories()))
         target.write_text(target.assignments_file, assignments_csv(refit.own.assignments_by_id()))
         event = Decisions(run).decide(Decision("refit", refit=name), author=author, based_on=refit.before.last)
     except BaseException:
-        shutil.rmtree(target.folder, ignore_errors=True)
+        if is_new:
+            shutil.rmtree(target.folder, ignore_errors=True)
         raise
     write_answer(run)
     return event
 
 
-def _features(run: Run, answer: Answer) -> NDArray[np.float16]:
+def model_in_use(run: Run, answer: Answer) -> Run:
+    """Folder with the model of an answer: the run itself, or one of its refits."""
+    return refit_run(run, answer.refit) if answer.refit else run
+
+
+def stored_features(run: Run, answer: Answer) -> NDArray[np.float16]:
+    """Features (n, d) of the images of a run; raises RunError (`no-features`) if it has none."""
     found = run.features()
     if found is None or len(found) != len(answer):
         raise RunError(
@@ -211,27 +253,31 @@ def _features(run: Run, answer: Answer) -> NDArray[np.float16]:
     return found
 
 
-def _own_answer(run: Run, problem: Problem, method: Modern) -> Answer:
+def _own_answer(problem: Problem, method: Modern, groups: NDArray[np.int64] | None, *, min_confidence: float) -> Answer:
     """Answer of the new model."""
     categories = [
         Category(state.id, status, prototypes[0], 0, 0.0, id=state.id, prototypes=prototypes)
         for state, status, prototypes in zip(problem.states, problem.statuses, problem.prototypes, strict=True)
     ]
-    found = _predictions(problem, method)
-    least = run.config()["config"].get("min_confidence", 0.0)
-    lines = assignments_of(problem.files, problem.labels.numpy(), categories, found, min_confidence=least)
+    found = _predictions(problem, method, groups)
+    lines = assignments_of(problem.files, problem.labels.numpy(), categories, found, min_confidence=min_confidence)
     return answer_of(lines, categories)
 
 
 @torch.no_grad()
-def _predictions(problem: Problem, method: Modern) -> Predictions:
-    """Predictions of all images, without the categories that they were rejected from."""
+def _predictions(problem: Problem, method: Modern, groups: NDArray[np.int64] | None) -> Predictions:
+    """Predictions of all images, without the categories that they were rejected from, by the evidence of groups (m,)."""
     network = Network(None, method, with_teacher=False).eval()
     layout = Layout(problem.category_of, torch.tensor([status == "new" for status in problem.statuses]))
     parts = torch.split(problem.features, CHUNK)
     p = torch.cat([layout.probabilities(network.category_probabilities(x)) for x in parts])  # (m, n_categories)
     p[problem.forbidden[:, 0], problem.forbidden[:, 1]] = 0
     p /= p.sum(dim=1, keepdim=True).clamp_min(1e-30)
+    if groups is not None:
+        groups[problem.forbidden[:, 0].numpy()] = -1  # what a person rejected, a group does not bring back
+        evidence, everything = GroupEvidence(groups, problem.labels), slice(0, len(p))
+        evidence.add(p, everything)
+        p = evidence.share(p, everything)
     outlier = [found for x in parts if (found := method.is_outlier(x)) is not None]
     top = p.topk(min(2, p.shape[1]), dim=1)
     own = p.gather(1, problem.labels.clamp_min(0)[:, None])[:, 0] * (problem.labels >= 0)

@@ -17,12 +17,13 @@ from newkind.pipeline.setup import Setup
 from newkind.runs.assignments import (
     Assignment,
     Category,
-    assignments_csv,
     assignments_of,
     category_rows,
     name_categories,
+    write_assignments,
 )
 from newkind.runs.estimate_file import load_estimate
+from newkind.runs.metadata import metadata_csv, metadata_from
 from newkind.runs.model_io import save_model
 from newkind.runs.run import Run
 from newkind.training.data import TrainingData
@@ -142,5 +143,8 @@ def write_results(
         if evaluation is not None:
             run.write_json(run.scores_file, evaluation.to_dict())
         run.write_features(features)
-        run.write_text(run.assignments_file, assignments_csv(assignments))
+        metadata = metadata_from(collection.catalog.items.names, collection.metadata)
+        if metadata.columns:
+            run.write_text(run.metadata_file, metadata_csv(names, metadata))
+        write_assignments(run, assignments, metadata)
     return Outcome(run, categories, assignments, features, evaluation, {})

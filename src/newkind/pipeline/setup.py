@@ -130,6 +130,7 @@ def open_images(
         n_known=catalog.n_known_classes,
         truth=collection.truth.labels[images] if oracle and collection.truth else None,
         views=source.stored(views) if isinstance(source, TokenCache) else views,
+        groups=None if catalog.groups is None else catalog.groups[images],
     )
 
 

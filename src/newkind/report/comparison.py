@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from newkind.evaluation.correspondence import corresponding_categories
 from newkind.report.contents import RunContents
 from newkind.report.headline import Headline, headline_of
-from newkind.report.image_pairs import pair_images
+from newkind.report.image_pairs import pair_by_content, pair_images
 from newkind.report.images import RunImages
 from newkind.report.provenance import data_name, flatten
 
@@ -63,6 +63,8 @@ class Comparison:
         Images that are in both runs, labelled or not.
     n_by_ending : int
         Of these, images that were recognised by the ending of their path only.
+    by_content : bool
+        Whether images were recognised by their content; otherwise by their paths, because a run has no digests.
     n_common : int
         Images that are unlabelled in both runs: those that are compared.
     n_only_here, n_only_there : int
@@ -84,6 +86,7 @@ class Comparison:
     headline: Headline
     n_paired: int
     n_by_ending: int
+    by_content: bool
     n_common: int
     n_only_here: int
     n_only_there: int
@@ -113,7 +116,10 @@ def compare_runs(contents: RunContents, other: RunContents, images: RunImages) -
     -------
     Comparison
     """
-    paired = pair_images(contents.files, other.files)
+    if contents.digests is None or other.digests is None:
+        paired = pair_images(contents.files, other.files)
+    else:
+        paired = pair_by_content(contents.files, contents.digests, other.files, other.digests)
     free = contents.is_free[paired.here] & other.is_free[paired.there]
     rows, other_rows = paired.here[free], paired.there[free]
     now, before = contents.category[rows], other.category[other_rows]
@@ -129,6 +135,7 @@ def compare_runs(contents: RunContents, other: RunContents, images: RunImages) -
         headline=headline_of(other),
         n_paired=len(paired),
         n_by_ending=paired.n_by_ending,
+        by_content=paired.by_content,
         n_common=len(rows),
         n_only_here=int(contents.is_free.sum()) - len(rows),
         n_only_there=int(other.is_free.sum()) - len(rows),

@@ -16,8 +16,10 @@ from newkind.runs.answer import APPROVED
 from newkind.runs.assignments import Assignment, Category
 from newkind.runs.current_answer import current_answer
 from newkind.runs.decision_log import DecisionLog
+from newkind.runs.metadata import RunMetadata, read_metadata
 from newkind.runs.replay import effective
 from newkind.runs.run import Run
+from newkind.runs.run_schemas import ContinuedFile
 
 if TYPE_CHECKING:
     from newkind.pipeline.results import Outcome
@@ -89,6 +91,12 @@ class RunContents:
         Number of decisions that are part of the answer.
     n_left_out : int, default=0
         Number of images that are not among the n because they are junk or have no category.
+    metadata : RunMetadata, default=RunMetadata()
+        Further columns of the data, by file.
+    digests : list of bytes, length n, or None, default=None
+        Digests of the images' contents. None for older runs and for runs from features.
+    is_added : ndarray of bool, shape (n,), or None, default=None
+        Whether each image is new since the run that this one continues. None if it continues none.
     """
 
     run: Run
@@ -110,6 +118,9 @@ class RunContents:
     seconds: dict[str, float] = field(default_factory=dict)
     n_decisions: int = 0
     n_left_out: int = 0
+    metadata: RunMetadata = field(default_factory=RunMetadata)
+    digests: list[bytes] | None = None
+    is_added: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         """Return the number of images."""
@@ -172,10 +183,8 @@ def contents_of(
         All categories; every category that `assignments` names is among them.
     features : ndarray of float, shape (n, d), default=None
         Features in the order of `assignments`, kept in half precision. Ignored if the number of rows is not n.
-    scores : dict, default=None
-        `Evaluation.to_dict()`, as written to scores.json. Default: no true classes are known.
-    seconds : mapping of str to float, default=None
-        Duration of each stage of the run.
+    scores, seconds : mapping, default=None
+        `Evaluation.to_dict()`, as written to scores.json, if true classes are known; duration of each stage of the run.
 
     Returns
     -------
@@ -200,15 +209,43 @@ def contents_of(
         second_confidence=_probabilities([row.second_confidence for row in assignments]),
         outlier=_flags([row.outlier for row in assignments]),
         features=None if features is None or len(features) != n_all else _half(features, kept),
-        config=run.config(),
-        environment=_read_if_present(run, run.environment_file) or {},
-        metrics=_metrics(run),
         scores=scores,
-        estimate=_read_if_present(run, run.estimate_file),
-        calibration=_calibration(run),
         seconds=dict(seconds or {}),
         n_left_out=n_all - len(assignments),
+        metadata=read_metadata(run),
+        **_from_folder(run, kept),
     )
+
+
+def _from_folder(run: Run, kept: NDArray[np.bool_]) -> dict[str, Any]:
+    """Fields that are read from the run folder; `kept` (n,) are the images that are part of the contents."""
+    return {
+        "config": run.config(),
+        "environment": _read_if_present(run, run.environment_file) or {},
+        "metrics": _metrics(run),
+        "estimate": _read_if_present(run, run.estimate_file),
+        "calibration": _calibration(run),
+        "digests": _kept_digests(run, kept),
+        "is_added": _added(run, kept),
+    }
+
+
+def _kept_digests(run: Run, kept: NDArray[np.bool_]) -> list[bytes] | None:
+    """Digests of the images that are kept, of those (n,) of a run; None if they are not those of the run."""
+    found = run.digests()
+    if found is None or len(found) != len(kept):
+        return None
+    return [digest for digest, is_kept in zip(found, kept.tolist(), strict=True) if is_kept]
+
+
+def _added(run: Run, kept: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+    """Which of the images that are kept, of those (n,) of a run, are new since the run that it continues."""
+    if not run.continued_file.exists():
+        return None
+    rows = run.read_json(run.continued_file, ContinuedFile)["new_rows"]
+    found = np.zeros(len(kept), dtype=bool)
+    found[[row for row in rows if 0 <= row < len(kept)]] = True
+    return found[kept]
 
 
 def _metrics(run: Run) -> list[dict[str, Any]]:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ImagePairs", "pair_images"]
+from newkind.runs.image_match import match_images
+
+__all__ = ["ImagePairs", "pair_by_content", "pair_images"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,15 +23,41 @@ class ImagePairs:
         Rows of this run, in increasing order, and of the other run.
     n_by_ending : int
         Number of pairs whose paths are not equal, only their endings.
+    by_content : bool, default=False
+        Whether the contents of the images were compared instead of their paths.
     """
 
     here: NDArray[np.int64]
     there: NDArray[np.int64]
     n_by_ending: int
+    by_content: bool = False
 
     def __len__(self) -> int:
         """Return the number of pairs."""
         return len(self.here)
+
+
+def pair_by_content(
+    files: list[str], digests: list[bytes], other_files: list[str], other_digests: list[bytes]
+) -> ImagePairs:
+    """Pair images by content; of several with the same content, those with equal paths first, each in one pair only.
+
+    Parameters
+    ----------
+    files, other_files : list of str
+        Names of the images of the two runs.
+    digests, other_digests : list of bytes
+        Digests of their contents.
+
+    Returns
+    -------
+    ImagePairs
+    """
+    there = match_images(files, digests, other_files, other_digests)
+    partner = {int(j): i for i, j in reversed(list(enumerate(there.tolist()))) if j >= 0}
+    partner |= {int(there[i]): i for i, file in enumerate(files) if there[i] >= 0 and other_files[there[i]] == file}
+    here = np.array(sorted(partner.values()), dtype=np.int64)
+    return ImagePairs(here=here, there=there[here], n_by_ending=0, by_content=True)
 
 
 def pair_images(files: list[str], other_files: list[str]) -> ImagePairs:

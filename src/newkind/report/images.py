@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from newkind.config import from_json
 from newkind.data import (
     BENCHMARKS,
     Benchmark,
@@ -25,14 +26,29 @@ from newkind.data import (
     load_benchmark,
     open_data,
 )
+from newkind.data.added import add_images
 from newkind.data.image_check import check_image
 from newkind.errors import DataError, NewkindError
-from newkind.report.contents import RunContents
+from newkind.reading import ReadingConfig
 
-__all__ = ["RunImages", "benchmark_of", "find_run_images"]
+__all__ = ["ImageNames", "RunImages", "benchmark_of", "find_run_images"]
 
 MAX_CHECKED = 1000  # Images that the run does not have are decoded to learn why; at most this many.
 BENCHMARK_ORIGIN = re.compile(r"(?P<name>\w+)(?::| in )(?P<folder>.+)", re.DOTALL)
+
+
+class ImageNames(Protocol):
+    """Names of the images of a run, and contents of its config.json, which says where they were."""
+
+    @property
+    def files(self) -> Sequence[str]:
+        """Names of the images."""
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Contents of config.json."""
+
+    def __len__(self) -> int: ...
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,13 +91,13 @@ class RunImages:
 
 
 def find_run_images(
-    contents: RunContents, *, collection: Collection | None = None, data: Path | None = None
+    contents: ImageNames, *, collection: Collection | None = None, data: Path | None = None
 ) -> RunImages:
     """Find the images of a run.
 
     Parameters
     ----------
-    contents : RunContents
+    contents : ImageNames
         The run.
     collection : Collection, default=None
         Its data, if it is open already.
@@ -134,7 +150,7 @@ def _benchmark_and_folder(config: dict[str, Any]) -> tuple[Benchmark, str] | Non
     return None if found is None or benchmark is None else (benchmark, found["folder"])
 
 
-def _reopened(contents: RunContents, data: Path | None) -> RunImages | None:
+def _reopened(contents: ImageNames, data: Path | None) -> RunImages | None:
     """Return the images of the data, opened again; None if it cannot be opened or has no image of the run."""
     try:
         collection = _open(contents.config, data)
@@ -145,13 +161,21 @@ def _reopened(contents: RunContents, data: Path | None) -> RunImages | None:
 
 
 def _open(config: dict[str, Any], data: Path | None) -> Collection:
+    """Data of a run, with what was added to it."""
+    found = _open_base(config, data)
+    added = config.get("added")
+    return add_images(found, [place for place in added if os.path.lexists(place)]) if added else found
+
+
+def _open_base(config: dict[str, Any], data: Path | None) -> Collection:
     benchmark = _benchmark_and_folder(config)
     if benchmark is not None:
         return load_benchmark(benchmark[0].name, data or Path(benchmark[1]))
-    return open_data(data or str(config.get("data") or ""))
+    reading = from_json(ReadingConfig, config.get("reading", {}))
+    return open_data(data or str(config.get("data") or ""), **reading.given())
 
 
-def _from_collection(contents: RunContents, collection: Collection) -> RunImages:
+def _from_collection(contents: ImageNames, collection: Collection) -> RunImages:
     catalog, truth = collection.catalog, collection.truth
     number = {name: i for i, name in enumerate(catalog.items.names)}
     place = np.fromiter((number.get(file, -1) for file in contents.files), np.int64, len(contents))
@@ -181,7 +205,7 @@ def _undecodable(images: Images | None, place: NDArray[np.int64]) -> Iterator[Sk
             yield Skipped(images.names[int(i)], check.error, check.code)
 
 
-def _bare_files(contents: RunContents, root: Path) -> RunImages:
+def _bare_files(contents: ImageNames, root: Path) -> RunImages:
     """Return the run's files below `root`, without a table or class folders."""
     return RunImages(images=FileImages(root, Names(contents.files)), place=np.arange(len(contents), dtype=np.int64))
 

@@ -15,6 +15,10 @@ from newkind.report.thumbnails import Sheets
 
 __all__ = ["data_lines", "page_data"]
 
+MAX_COLUMNS = 40
+MAX_TEXT = 200
+"""Columns of metadata, and characters of a value, that the page has."""
+
 
 def data_lines(contents: RunContents, image_map: ImageMap | None) -> NDArray[np.int64]:
     """Rows of the images that the scripts know: those on the map; without a map all, or a sample of very many."""
@@ -66,10 +70,27 @@ def page_data(
             {"name": printable(category.name), "isNew": category.status == "new", "anchor": anchor}
             for category, anchor in zip(contents.categories, anchors, strict=True)
         ],
+        "metadata": _metadata(contents, lines),
         "sheets": sheets.uris,
         "side": sheets.side,
         "columns": sheets.columns,
     }
+
+
+def _metadata(contents: RunContents, lines: NDArray[np.int64]) -> list[dict[str, Any]]:
+    """Further columns of the data for these rows: name, different values, and the index of each row's value."""
+    rows = [contents.metadata.of(contents.files[int(i)]) for i in lines]
+    found = []
+    for k, name in enumerate(contents.metadata.columns[:MAX_COLUMNS]):
+        numbers: dict[str, int] = {}
+        index = [numbers.setdefault(_shown(row[k]), len(numbers)) for row in rows]
+        found.append({"name": printable(name), "values": list(numbers), "index": _base64(np.array(index, dtype="<u4"))})
+    return found
+
+
+def _shown(text: str) -> str:
+    """Text of a cell, cut where it is very long."""
+    return printable(text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}...")
 
 
 def _kinds(contents: RunContents) -> NDArray[np.uint8]:

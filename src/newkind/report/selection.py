@@ -19,6 +19,7 @@ from newkind.report.contents import RunContents
 from newkind.report.gallery import CategoryDetails
 from newkind.report.images import RunImages
 from newkind.report.questionable import QuestionableImages
+from newkind.report.since import Since
 from newkind.report.thumbnails import Budget, Sheets, fit_budget, make_sheets, make_thumbnails
 
 __all__ = ["EmbeddedImages", "embed_images", "important_lines", "thumbnail_budget"]
@@ -55,7 +56,10 @@ class EmbeddedImages:
 
 
 def important_lines(
-    details: list[CategoryDetails], questionable: QuestionableImages, comparison: Comparison | None
+    details: list[CategoryDetails],
+    questionable: QuestionableImages,
+    comparison: Comparison | None,
+    since: Since | None = None,
 ) -> list[int]:
     """Rows that the page shows at once, the most important first: examples of every category, then the rest in turns.
 
@@ -67,12 +71,15 @@ def important_lines(
         Images to check.
     comparison : Comparison or None
         Comparison with another run.
+    since : Since or None, default=None
+        What is new since the run that was continued.
 
     Returns
     -------
     list of int
     """
     wanted = _in_turns(each.examples[:3] for each in details)
+    wanted += [line for growth in (since.grown if since else ()) for line in growth.lines]
     wanted += questionable.mislabelled + questionable.outliers + questionable.unsure + questionable.ambiguous
     wanted += [duplicates.lines[0] for duplicates in questionable.duplicates]
     wanted += [line for move in (comparison.moves if comparison else ()) for line in move.lines]

@@ -8,9 +8,10 @@ from rich.text import Text
 from newkind.data import printable
 from newkind.report.contents import RunContents, read_contents
 from newkind.report.headline import CERTAIN, Headline, headline_of
+from newkind.report.since import Since
 from newkind.runs.run import Run
 
-__all__ = ["summary_of", "summary_table"]
+__all__ = ["since_table", "summary_of", "summary_table"]
 
 MAX_ROWS = 8
 BAR_WIDTH = 16
@@ -67,6 +68,40 @@ def summary_table(headline: Headline) -> Table:
     for name, text in (("Calibration", h.calibration), ("Novelty", h.novelty), ("Sure images", h.sure)):
         if text:
             table.add_row(name, "", text)
+    return table
+
+
+def since_table(contents: RunContents, since: Since) -> Table:
+    """Table of what is new since the run that was continued.
+
+    Parameters
+    ----------
+    contents : RunContents
+        The run.
+    since : Since
+        As from `since_of`.
+
+    Returns
+    -------
+    rich.table.Table
+    """
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row("New images", f"{since.n_added:,}", f"since {printable(since.run)}")
+    for growth in since.grown[:MAX_ROWS]:
+        name = _shortened(printable(contents.categories[growth.category].name))
+        note = "new category" if growth.is_opened else f"{_images(growth.n_before)} before"
+        table.add_row(Text(f"  {name}", style="not bold"), f"{growth.n_added:,}", Text(note, style="dim"))
+    if rest := since.grown[MAX_ROWS:]:
+        more = sum(growth.n_added for growth in rest)
+        table.add_row(Text(f"  {len(rest):,} more categories", style="not bold dim"), f"{more:,}", "")
+    table.add_row("Opened categories", f"{since.n_opened:,}", "")
+    if since.n_moved:
+        table.add_row("Moved images", f"{since.n_moved:,}", "known before, in another category now")
+    if since.n_missing:
+        table.add_row("Missing images", f"{since.n_missing:,}", "not found any more")
     return table
 
 

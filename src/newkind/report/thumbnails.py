@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image, ImageOps
 from PIL import features as pillow
 
-from newkind.data import ArrayImages, FileImages, Images
+from newkind.data import ArrayImages, EncodedImages, Images
 from newkind.data.decoding import decode
 from newkind.errors import BrokenImage
 from newkind.progress import quiet
@@ -86,7 +86,7 @@ def small_image(images: Images, index: int, side: int) -> Image.Image:
 
 def _decoded(images: Images, index: int, side: int) -> Image.Image:
     """Decode an image, upright RGB; a JPEG at a fraction of its size, but with a side of at least `side` pixels."""
-    if not isinstance(images, FileImages):
+    if not isinstance(images, EncodedImages):
         return images.open(index)
     return decode(images.content(index), name=images.names[index], shorter_side=side)
 
@@ -280,6 +280,6 @@ def _in_parallel(images: Images, make: Callable[[int], T], lines: Sequence[int])
 
     Works in slices, so that few results wait at a time. A user's dataset may not be thread-safe: it gets one thread.
     """
-    with ThreadPoolExecutor(os.cpu_count() if isinstance(images, FileImages | ArrayImages) else 1) as pool:
+    with ThreadPoolExecutor(os.cpu_count() if isinstance(images, EncodedImages | ArrayImages) else 1) as pool:
         for start in range(0, len(lines), SLICE):
             yield from pool.map(make, lines[start : start + SLICE])

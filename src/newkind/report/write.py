@@ -24,6 +24,7 @@ from newkind.report.provenance import estimate_panel, metric_panels, settings_ta
 from newkind.report.questionable import find_questionable
 from newkind.report.rescore import rescored
 from newkind.report.selection import embed_images, important_lines
+from newkind.report.since import since_of
 from newkind.runs.run import REPORT_MARK, Run
 
 __all__ = ["try_report", "write_report"]
@@ -148,9 +149,10 @@ def _make_page(contents: RunContents, images: RunImages, other: RunContents | No
     details = category_details(contents, images, gallery_sizes(len(contents.shown)))
     questionable = find_questionable(contents, images)
     comparison = None if other is None else compare_runs(contents, other, images)
+    since = since_of(contents)
     image_map = _image_map(contents)
     lines = data_lines(contents, image_map)
-    embedded = embed_images(contents, images, important_lines(details, questionable, comparison), lines)
+    embedded = embed_images(contents, images, important_lines(details, questionable, comparison, since), lines)
     anchors = anchors_of(contents)
     is_new = {k: contents.categories[k].status == "new" for k in contents.shown}
     return render(
@@ -177,6 +179,7 @@ def _make_page(contents: RunContents, images: RunImages, other: RunContents | No
         estimate=estimate_panel(contents),
         settings_tables=settings_tables(contents),
         comparison=comparison,
+        since=since,
         written=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
     )
 

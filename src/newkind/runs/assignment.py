@@ -7,11 +7,22 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from newkind.errors import RunError
 
-__all__ = ["COLUMNS", "Assignment", "Category", "assignments_csv", "category_from_json", "parse_assignments"]
+if TYPE_CHECKING:
+    from newkind.runs.metadata import RunMetadata
+
+__all__ = [
+    "COLUMNS",
+    "Assignment",
+    "Category",
+    "assignments_csv",
+    "category_from_json",
+    "csv_line",
+    "parse_assignments",
+]
 
 COLUMNS = ("file", "category", "status", "confidence", "second", "second_confidence", "novelty", "outlier")
 
@@ -89,10 +100,14 @@ class Assignment:
     outlier: bool | None = None
 
 
-def assignments_csv(lines: Sequence[Assignment]) -> str:
-    """CSV text with the columns of COLUMNS."""
-    rows = ([_text(getattr(line, name)) for name in COLUMNS] for line in lines)
-    return "".join(_csv_line(row) for row in [list(COLUMNS), *rows])
+def assignments_csv(lines: Sequence[Assignment], metadata: RunMetadata | None = None) -> str:
+    """CSV text with the columns of COLUMNS, and after them those of the metadata."""
+    more = () if metadata is None else metadata.columns
+    rows = (
+        [*(_text(getattr(line, name)) for name in COLUMNS), *(metadata.of(line.file) if metadata is not None else ())]
+        for line in lines
+    )
+    return "".join(csv_line(row) for row in [[*COLUMNS, *more], *rows])
 
 
 def _text(value: Any) -> str:
@@ -101,7 +116,7 @@ def _text(value: Any) -> str:
     return ("yes" if value else "no") if isinstance(value, bool) else f"{value:.4f}"
 
 
-def _csv_line(cells: list[str]) -> str:
+def csv_line(cells: Sequence[str]) -> str:
     """CSV line that ends with a newline; written with CRLF first, so that a carriage return inside a name is quoted."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\r\n").writerow(cells)

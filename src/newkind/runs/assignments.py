@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from newkind.clustering.estimate import Estimate
 from newkind.runs.assignment import COLUMNS, Assignment, Category, assignments_csv
+from newkind.runs.assignments_record import write_recorded
 from newkind.runs.current_answer import current_answer
+from newkind.runs.formulas import warn_of_formulas
 from newkind.runs.run import Run
 
 if TYPE_CHECKING:
+    from newkind.runs.metadata import RunMetadata
     from newkind.training.inference import Predictions
 
 __all__ = [
@@ -27,6 +30,7 @@ __all__ = [
     "name_categories",
     "read_assignments",
     "read_categories",
+    "write_assignments",
 ]
 
 
@@ -142,9 +146,15 @@ def read_assignments(run: Run) -> list[Assignment]:
     Raises
     ------
     RunError
-        With the code `not-finished`, `unreadable` or `assignments-mismatch`.
+        With the code `not-finished`, `unreadable`, `assignments-mismatch` or `incomplete`.
     """
     return current_answer(run).assignments()
+
+
+def write_assignments(run: Run, lines: Sequence[Assignment], metadata: RunMetadata | None = None) -> None:
+    """Write the model's answer as assignments.csv, with metadata of the images, and its record in config.json."""
+    warn_of_formulas(name for line in lines for name in (line.file, line.category))
+    write_recorded(run, run.assignments_file, assignments_csv(lines, metadata), n_rows=len(lines))
 
 
 def read_categories(run: Run) -> list[Category]:

@@ -14,6 +14,7 @@ from newkind.data.wording import count
 from newkind.evaluation.correspondence import corresponding_categories
 from newkind.runs.answer import Answer
 from newkind.runs.assignments import assignments_csv, category_rows
+from newkind.runs.assignments_record import write_recorded
 from newkind.runs.current_answer import model_answer
 from newkind.runs.decision_log import DecisionLog
 from newkind.runs.replay import effective
@@ -39,12 +40,14 @@ def carry_over(run: Run, following: Run) -> Iterator[None]:
     following : Run
         Folder of the next answer, with assignments.csv and categories.json.
     """
-    with FileLock(run.folder / ANSWER_LOCK):  # a first decision waits
+    place = run if run.replaces is None else run.replaces
+    with FileLock(place.folder / ANSWER_LOCK):  # a first decision waits
         decided = run.model_categories_file.exists()
         if decided:
             last, found = model_answer(run), model_answer(following)
             stable = with_stable_ids(found, last)
-            following.write_text(following.model_assignments_file, assignments_csv(stable.assignments()))
+            lines = stable.assignments()
+            write_recorded(following, following.model_assignments_file, assignments_csv(lines), n_rows=len(lines))
             following.write_json(following.model_categories_file, category_rows(stable.list_categories()))
         yield
     if decided:

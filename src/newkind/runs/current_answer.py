@@ -14,10 +14,11 @@ from newkind.data.wording import shell_quoted
 from newkind.errors import RunError
 from newkind.runs.answer import Answer, answer_of
 from newkind.runs.assignment import Category, category_from_json, parse_assignments
+from newkind.runs.assignments_record import check_recorded
 from newkind.runs.decision_log import DecisionLog
 from newkind.runs.replay import replay
 from newkind.runs.run import ANSWER_LOCK, REFITS, Run
-from newkind.runs.run_files import CategoriesFile
+from newkind.runs.run_schemas import CategoriesFile
 
 __all__ = ["current_answer", "keep_model_answer", "load_refit", "model_answer", "refit_run"]
 
@@ -39,7 +40,7 @@ def current_answer(run: Run) -> Answer:
     Raises
     ------
     RunError
-        With the code `not-finished`, `missing-file`, `unreadable` or `assignments-mismatch`.
+        With the code `not-finished`, `missing-file`, `unreadable`, `incomplete` or `assignments-mismatch`.
     """
     events = DecisionLog(run.folder).events()
     found = model_answer(run)
@@ -92,6 +93,7 @@ def _read(run: Run, assignments_file: Path, categories_file: Path) -> Answer:
             code="not-finished",
             folder=run.folder,
         ) from None
+    check_recorded(run, assignments_file, n_rows=len(lines))
     categories = _read_categories(run, categories_file)
     try:
         return answer_of(lines, categories)

@@ -176,9 +176,10 @@ class _EventLine(TypedDict):
 def event_from_json(text: str) -> Event:
     """Event from a line of JSON."""
     try:
-        content = parse_json(text, _EventLine)
-        return Event(**dict(content) | {"decision": Decision.from_json(content["decision"])})
-    except (InvalidJson, TypeError) as error:
+        line = parse_json(text, _EventLine)
+        decision = Decision.from_json(line["decision"])
+        return Event(line["number"], line["time"], line["author"], line["based_on"], decision)
+    except InvalidJson as error:
         raise _invalid(f"A line is not an event ({error}).") from None
 
 

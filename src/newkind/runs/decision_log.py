@@ -7,12 +7,13 @@ import itertools
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from newkind.atomic import write_bytes
 from newkind.errors import RunError
 from newkind.runs.conflicts import conflicting
 from newkind.runs.decision import Decision, Event
@@ -38,6 +39,7 @@ CREATE TRIGGER IF NOT EXISTS no_update BEFORE UPDATE ON events BEGIN SELECT RAIS
 CREATE TRIGGER IF NOT EXISTS no_delete BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'append only'); END;
 PRAGMA user_version = {VERSION};
 """
+INSERT = "INSERT INTO events (number, time, author, based_on, kind, decision) VALUES (?, ?, ?, ?, ?, ?)"
 Check = Callable[[list[Event], Decision], Decision]
 
 
@@ -102,10 +104,7 @@ class DecisionLog:
                 decision = check(events, decision)
             self._refuse_if_stale(decision, events, seen)
             event = Event(last + 1, _now(), _plain(author or default_author()), seen, decision)
-            connection.execute(
-                "INSERT INTO events (number, time, author, based_on, kind, decision) VALUES (?, ?, ?, ?, ?, ?)",
-                (event.number, event.time, event.author, seen, decision.kind, json.dumps(decision.to_json())),
-            )
+            connection.execute(INSERT, _row(event))
         return event
 
     def _refuse_if_stale(self, decision: Decision, events: list[Event], seen: int) -> None:
@@ -150,11 +149,28 @@ class DecisionLog:
         if not self.file.exists():
             return 0
         with self._opened() as connection:
+            if not _has_events(connection):
+                return 0
             return int(connection.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()[0])
 
     def export_jsonl(self) -> str:
         """All events as JSON lines."""
         return "".join(json.dumps(event.to_json()) + "\n" for event in self.events())
+
+    def fill(self, events: Sequence[Event]) -> None:
+        """Write a new log with these events, as when a run is continued; a log that is there is replaced."""
+        try:
+            with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+                connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
+                with _transaction(connection):
+                    connection.executemany(INSERT, map(_row, events))
+                content = connection.serialize()
+            write_bytes(self.file, content)
+        except sqlite3.DatabaseError as error:
+            raise RunError(f"{self.file} cannot be written ({error}).", code="cannot-write", file=self.file) from None
+        for suffix in ("-wal", "-shm"):
+            self.file.with_name(self.file.name + suffix).unlink(missing_ok=True)
+        self._events = []
 
     def retire(self) -> Path | None:
         """Move the log of a run that is overwritten to decisions-1.sqlite or the next free name; None if there is none."""
@@ -228,14 +244,28 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.commit()
 
 
+def _row(event: Event) -> tuple[int, str, str, int, str, str]:
+    """Values of an event in the order of `INSERT`."""
+    decision = event.decision
+    content = json.dumps(decision.to_json())
+    return (event.number, event.time, event.author, event.based_on, decision.kind, content)
+
+
+def _has_events(connection: sqlite3.Connection) -> bool:
+    """Whether the table is there; another process may be creating it."""
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'events'").fetchone() is not None
+
+
 def _read(connection: sqlite3.Connection, after: int) -> Iterator[Event]:
+    if not _has_events(connection):
+        return
     rows = connection.execute(
         "SELECT number, time, author, based_on, decision FROM events WHERE number > ? ORDER BY number", (after,)
     )
-    for row in rows:
-        if [type(value) for value in row] != [int, str, str, int, str]:
+    for number, time, author, based_on, decision in rows:
+        if [type(value) for value in (number, time, author, based_on, decision)] != [int, str, str, int, str]:
             raise RunError(f"Event {after + 1} or a later one of the log of decisions is damaged.", code="unreadable")
-        yield Event(*row[:-1], Decision.from_json(_parsed(row[-1])))
+        yield Event(number, time, author, based_on, Decision.from_json(_parsed(decision)))
 
 
 def _parsed(decision: str) -> Any:

@@ -9,7 +9,7 @@ from newkind.clustering.estimate import Estimate
 from newkind.errors import RunError
 from newkind.runs.estimate_plot import draw_estimate
 from newkind.runs.run import Run
-from newkind.runs.run_files import EstimateFile
+from newkind.runs.run_schemas import EstimateFile
 from newkind.schema import InvalidJson, check_json
 
 __all__ = ["estimate_from_json", "load_estimate", "save_estimate"]

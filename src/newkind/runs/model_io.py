@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from newkind.runs.assignments import Category
 from newkind.runs.current_answer import current_answer, refit_run
 from newkind.runs.format_1 import upgrade_card
 from newkind.runs.run import Run
-from newkind.runs.run_files import ModelCard
+from newkind.runs.run_schemas import ModelCard
 from newkind.schema import check_json
 from newkind.setting import check_number
 from newkind.training.checkpoint import save_tensors
@@ -32,7 +32,17 @@ from newkind.training.data import TrainingData
 from newkind.training.inference import Layout
 from newkind.training.network import Network
 
-__all__ = ["LoadedModel", "load_heads", "load_model", "method_settings", "model_digest", "read_card", "save_model"]
+__all__ = [
+    "LoadedModel",
+    "layout_of",
+    "load_heads",
+    "load_model",
+    "method_settings",
+    "read_card",
+    "read_tensors",
+    "save_model",
+    "write_model",
+]
 
 FORMER_SETTINGS = ("frame_views",)
 """Settings of methods in older model files that had no influence on a finished model."""
@@ -73,10 +83,15 @@ class LoadedModel:
     @property
     def layout(self) -> Layout:
         """Which prototypes make up which category."""
-        category_of = torch.full((self.network.method.n_categories,), len(self.categories))
-        for k, category in enumerate(self.categories):
-            category_of[list(category.prototypes)] = k
-        return Layout(category_of, torch.tensor([category.status == "new" for category in self.categories]))
+        return layout_of(self.categories, self.network.method.n_categories)
+
+
+def layout_of(categories: Sequence[Category], n_prototypes: int) -> Layout:
+    """Which of a number of prototypes make up which category."""
+    category_of = torch.full((n_prototypes,), len(categories))
+    for k, category in enumerate(categories):
+        category_of[list(category.prototypes)] = k
+    return Layout(category_of, torch.tensor([category.status == "new" for category in categories]))
 
 
 def save_model(
@@ -111,23 +126,25 @@ def save_model(
     tensors = {
         name: value.detach().cpu() for name, value in network.state_dict().items() if not name.startswith("teacher")
     }
-    save_tensors(run.model_file, tensors, {"newkind": "model"})
-    run.write_json(
-        run.model_card,
-        {
-            "method": config.method_name,
-            "method_config": to_json(config.method),
-            "n_categories": network.method.n_categories,
-            "backbone": to_json(config.backbone),
-            "weights_sha256": backbone.sha256 if backbone else None,
-            "weights_source": backbone.source if backbone else None,
-            "model_sha256": model_digest(run),
-            "dim": dim,
-            "n_known": data.n_known,
-            "views": list(data.views),
-            "confidence": confidence,
-        },
-    )
+    card = {
+        "method": config.method_name,
+        "method_config": to_json(config.method),
+        "n_categories": network.method.n_categories,
+        "backbone": to_json(config.backbone),
+        "weights_sha256": backbone.sha256 if backbone else None,
+        "weights_source": backbone.source if backbone else None,
+        "dim": dim,
+        "n_known": data.n_known,
+        "views": list(data.views),
+        "confidence": confidence,
+    }
+    write_model(run, tensors, card)
+
+
+def write_model(owner: Run, tensors: dict[str, Tensor], card: dict[str, Any]) -> None:
+    """Write the model file of a run or of a refit, and its card with the checksum of the file."""
+    save_tensors(owner.model_file, tensors, {"newkind": "model"})
+    owner.write_json(owner.model_card, card | {"model_sha256": _model_digest(owner)})
 
 
 def load_model(run: Run, *, device: str = "auto", weights: Path | None = None) -> LoadedModel:
@@ -216,7 +233,14 @@ def load_heads(owner: Run) -> Method:
     return method.eval()
 
 
-def model_digest(owner: Run) -> str:
+def read_tensors(owner: Run) -> dict[str, Tensor]:
+    """All tensors of the model file of a run or of a refit, which is unchanged."""
+    card = read_card(owner)
+    with _damaged(owner.model_file):
+        return _tensors(owner, card)
+
+
+def _model_digest(owner: Run) -> str:
     """SHA-256 of a model file. It is not cached, because the file may have changed."""
     with open(owner.model_file, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -224,7 +248,7 @@ def model_digest(owner: Run) -> str:
 
 def _tensors(owner: Run, card: dict[str, Any]) -> dict[str, Tensor]:
     """Tensors of a model file; ValueError unless it is unchanged (older runs have no digest) and all values are finite."""
-    if card.get("model_sha256", "") not in ("", model_digest(owner)):
+    if card.get("model_sha256", "") not in ("", _model_digest(owner)):
         raise ValueError("its sha256 is not the one in model.json")
     found = load_file(owner.model_file)
     if bad := sorted(name for name, value in found.items() if not torch.isfinite(value).all()):

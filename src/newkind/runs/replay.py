@@ -197,6 +197,8 @@ class _Draft:
             return
         for name in decision.categories:
             k = self._find(name)
+            if k is None and name not in self.place:  # merged before the run was continued; its id is still followed
+                self.merged[name] = self._state(target).id
             if k is None or k == target:
                 continue
             removed, kept = self._state(k), self._state(target)

@@ -12,7 +12,7 @@ from newkind.runs.answer import Answer
 from newkind.runs.decision import Decision, Event
 from newkind.runs.replay import effective, last_redoable, last_undoable
 
-__all__ = ["resolve", "resolve_undo"]
+__all__ = ["new_ids", "resolve", "resolve_undo"]
 
 
 def resolve(decision: Decision, answer: Answer, events: Sequence[Event]) -> Decision:
@@ -126,7 +126,7 @@ def _resolve_split(decision: Decision, answer: Answer, events: Sequence[Event]) 
         raise RunError(
             "All images of the category are in one group, so there is nothing to split.", code="nothing-to-do"
         )
-    return replace(decision, groups=groups, ids=_new_ids(len(groups), answer, events))
+    return replace(decision, groups=groups, ids=new_ids(len(groups), answer, events))
 
 
 def _resolve_move(decision: Decision, answer: Answer, events: Sequence[Event]) -> Decision:
@@ -137,7 +137,7 @@ def _resolve_move(decision: Decision, answer: Answer, events: Sequence[Event]) -
         return replace(decision, into=into.id, ids=())
     if decision.name:
         _check_name(decision.name, "", answer)
-    ids = _new_ids(1, answer, events)
+    ids = new_ids(1, answer, events)
     return replace(decision, into=ids[0], ids=ids)
 
 
@@ -154,7 +154,7 @@ def _resolve_approve(decision: Decision, answer: Answer) -> Decision:
     return decision
 
 
-def _new_ids(n: int, answer: Answer, events: Sequence[Event]) -> tuple[str, ...]:
+def new_ids(n: int, answer: Answer, events: Sequence[Event]) -> tuple[str, ...]:
     """Ids new-01, ... that no category ever had, also none whose split was undone."""
     used = {state.id for state in answer.categories} | {state.name for state in answer.categories} | set(answer.merged)
     used |= {name for event in events for name in event.decision.ids}

@@ -8,7 +8,7 @@ import logging
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -18,13 +18,14 @@ from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from newkind import __version__, atomic
+from newkind.backbone.decoded_views import DIGEST_BYTES
 from newkind.errors import RunError
 from newkind.runs.decision_log import DecisionLog
 from newkind.runs.format_1 import upgrade_config
-from newkind.runs.run_files import MetricsRow, RunConfigFile
+from newkind.runs.run_schemas import CompleteFile, MetricsRow, RunConfigFile, SettingsFile
 from newkind.schema import InvalidJson, check_json, parse_json, read_json_file
 
-__all__ = ["ANSWER_LOCK", "FORMAT", "REFITS", "REPORT_MARK", "Run"]
+__all__ = ["ANSWER_LOCK", "FORMAT", "REFITS", "REPORT_MARK", "Run", "to_half"]
 
 logger = logging.getLogger(__name__)
 
@@ -35,20 +36,25 @@ NEXT = ".next"
 COMPLETE = "complete"
 REFITS = "refits"
 """Folder of accepted refits."""
+NEW = ".new"
+"""Folder of a run that is prepared to replace the one in whose folder it is."""
 REPORT_MARK = '<meta name="generator" content="Newkind '
 """A file with this at its beginning is a report."""
 
 
-def _is_leftover(path: Path) -> bool:
-    """Whether a killed process may have left this file or folder."""
-    return path.name in (LOCK, ANSWER_LOCK, NEXT) or path.name.endswith(atomic.PARTIAL)
+def to_half(features: NDArray[np.floating]) -> NDArray[np.float16]:
+    """Features in half precision, as they are stored."""
+    half: NDArray[np.float16] = np.clip(features, -65504, 65504).astype(np.float16)
+    return half
 
 
 @contextmanager
 def _unreadable(path: Path) -> Iterator[None]:
-    """Raise RunError for a file of a run that cannot be read or has another content than expected."""
+    """Raise RunError for a file of a run that exists, but cannot be read or has another content than expected."""
     try:
         yield
+    except FileNotFoundError:
+        raise
     except (OSError, InvalidJson) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise RunError(f"{path} cannot be read ({reason}).", code="unreadable", file=path) from None
@@ -61,10 +67,13 @@ class Run:
     ----------
     folder : Path
         The folder. It does not have to exist; `Run.open` checks that it is a run.
+    replaces : Run, optional
+        The run that this one replaces as soon as it has an answer.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, replaces: Run | None = None) -> None:
         self.folder = folder
+        self.replaces = replaces
         self.config_file = folder / "config.json"
         self.environment_file = folder / "environment.json"
         self.metrics_file = folder / "metrics.jsonl"
@@ -75,12 +84,15 @@ class Run:
         self.categories_file = folder / "categories.json"
         self.model_assignments_file = folder / "model-assignments.csv"
         self.model_categories_file = folder / "model-categories.json"
+        self.metadata_file = folder / "metadata.csv"
         self.scores_file = folder / "scores.json"
         self.features_file = folder / "features.npy"
+        self.digests_file = folder / "digests.npy"
+        self.continued_file = folder / "continued.json"
         self.estimate_file = folder / "estimate-k.json"
         self.estimate_plot = folder / "estimate-k.svg"
         self.report_file = folder / "report.html"
-        self._names = {path.name for name, path in vars(self).items() if name != "folder"}
+        self._names = {path.name for name, path in vars(self).items() if name not in ("folder", "replaces")}
 
     @classmethod
     def open(cls, folder: Path) -> Run:
@@ -101,93 +113,42 @@ class Run:
             If it is not a run, or of a format that this version cannot read.
         """
         run = cls(folder)
-        run._finish_adopting()
+        if any((place / COMPLETE).exists() for place in (folder / NEXT, run.beside().folder)):
+            try:
+                with run.locked():
+                    run.finish_interrupted()
+            except RunError as error:
+                if error.code != "locked":  # the process that holds the lock is about to finish it
+                    raise
         run.config()
-        return run
-
-    @classmethod
-    def start(cls, folder: Path, *, fingerprint: str, overwrite: bool, must_exist: bool = False) -> Run:
-        """Create a run folder, or open the unfinished run with the same settings and data in it.
-
-        Parameters
-        ----------
-        folder : Path
-            The folder. Files that are not a run's own are never touched.
-        fingerprint : str
-            Fingerprint of settings and data.
-        overwrite : bool
-            Whether to remove the artefacts of a run that is there.
-        must_exist : bool, default=False
-            Whether it is an error if there is no run to resume.
-
-        Returns
-        -------
-        Run
-
-        Raises
-        ------
-        RunError
-            With the code `other-run`, `not-a-run`, `nothing-to-resume` or `cannot-write`.
-        """
-        run = cls(folder)
-        if run.config_file.exists():
-            found = run.config()  # raises if this is the config.json of something else
-            run._finish_adopting()
-            if overwrite:
-                run._remove_artefacts()
-            elif found.get("fingerprint") != fingerprint:
-                raise RunError(
-                    f"{folder} contains a run with other settings or other data.",
-                    fix="Use another `out`, repeat the command that made it, or use `overwrite`.",
-                    code="other-run",
-                    folder=folder,
-                )
-        elif folder.exists() and (not folder.is_dir() or any(not _is_leftover(path) for path in folder.iterdir())):
-            raise RunError(
-                f"{folder} exists and is not a Newkind run. It was not changed.",
-                fix="Use another `out`.",
-                code="not-a-run",
-                folder=folder,
-            )
-        elif must_exist:
-            raise RunError(
-                f"There is no run in {folder} to resume.",
-                fix="Leave out `resume` to start one.",
-                code="nothing-to-resume",
-                folder=folder,
-            )
-        with atomic.write_errors(folder, fix="Use another `out`."):
-            folder.mkdir(parents=True, exist_ok=True)
         return run
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes from writing this run while the context is open."""
         lock = FileLock(self.folder / LOCK)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            raise RunError(
-                f"Another process is writing {self.folder}.",
-                fix="Wait for it, or use another `out`.",
-                code="locked",
-                folder=self.folder,
-            ) from None
+        with atomic.write_errors(self.folder, fix="Use another `out`."):
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                raise RunError(
+                    f"Another process is writing {self.folder}.",
+                    fix="Wait for it, or use another `out`.",
+                    code="locked",
+                    folder=self.folder,
+                ) from None
         with lock:
             yield
 
-    def _remove_artefacts(self) -> None:
-        """Remove only what a run writes; other files in the folder stay. The log of decisions is kept under another name."""
-        kept = DecisionLog(self.folder).retire()
-        if kept is not None:
-            logger.warning(f"The decisions about the run that is overwritten are kept in {kept}; they are not applied.")
-        shutil.rmtree(self.folder / REFITS, ignore_errors=True)
-        for path in self.folder.iterdir():
-            if path.name == NEXT:
-                shutil.rmtree(path)
-            elif path.name in self._names or _is_leftover(path):
-                path.unlink()
-        shutil.rmtree(self.folder / "tensorboard", ignore_errors=True)
+    def beside(self) -> Run:
+        """Run that is prepared to replace this one, in a folder inside it."""
+        return Run(self.folder / NEW, replaces=self)
+
+    def remove_leftovers(self) -> None:
+        """Remove what a killed process left half written. Only under the lock."""
+        with atomic.write_errors(self.folder):
+            for name in self._names:
+                atomic.partial_of(self.folder / name).unlink(missing_ok=True)
 
     @property
     def answer(self) -> Literal["none", "first", "final"]:
@@ -200,13 +161,34 @@ class Run:
         """Folder for the files of the next answer. What an interrupted process left in it is kept."""
         following = Run(self.folder / NEXT)
         with atomic.write_errors(following.folder):
+            if following.folder.is_symlink():
+                following.folder.unlink()
             following.folder.mkdir(exist_ok=True)
+            (following.folder / COMPLETE).unlink(missing_ok=True)
+            following.remove_leftovers()
         return following
 
-    def adopt(self) -> None:
-        """Replace the answer by the complete one in `next_answer`. If the process is killed, opening the run finishes it."""
+    def adopt(self) -> Run:
+        """Replace the answer by the complete one in `next_answer`. If the process is killed, opening the run finishes it.
+
+        Returns
+        -------
+        Run
+            The run with the answer: this one, or the one that it replaces and whose folder it takes.
+        """
         atomic.write_text(self.folder / NEXT / COMPLETE, "")
         self._finish_adopting()
+        if self.replaces is None:
+            return self
+        names = sorted(name for name in self._names if (self.folder / name).exists())
+        atomic.write_json(self.folder / COMPLETE, {"files": names})
+        self.replaces._finish_replacing()
+        return self.replaces
+
+    def finish_interrupted(self) -> None:
+        """Finish the replacement of files that a killed process had begun. Only under the lock."""
+        self._finish_adopting()
+        self._finish_replacing()
 
     def _finish_adopting(self) -> None:
         """Move the files of a complete next answer to their place. A report of another answer is removed."""
@@ -217,10 +199,38 @@ class Run:
             next_config = following / self.config_file.name
             if next_config.exists() and next_config.read_bytes() != self.config_file.read_bytes():
                 self._remove_report()
-            for name in sorted(self._names):
-                with suppress(FileNotFoundError):  # not part of this answer, or moved by a process that opens the run
-                    (following / name).replace(self.folder / name)
-            shutil.rmtree(following, ignore_errors=True)
+            self._take(following, self._names)
+
+    def _finish_replacing(self) -> None:
+        """Put the files of a complete run beside this one into the place of this run's; others of this run are removed."""
+        beside = self.beside().folder
+        if not (beside / COMPLETE).exists():
+            return
+        names = self._names.intersection(self.read_json(beside / COMPLETE, CompleteFile)["files"])
+        with atomic.write_errors(self.folder):
+            shutil.rmtree(self.folder / NEXT, ignore_errors=True)
+            self._retire_decisions()
+            self._remove_report()
+            for name in sorted(self._names - names - {self.report_file.name}):
+                (self.folder / name).unlink(missing_ok=True)
+            self._take(beside, names)
+
+    def _retire_decisions(self) -> None:
+        """Keep the log of decisions about a run that is replaced under another name. They do not fit the new run."""
+        kept = DecisionLog(self.folder).retire()
+        if kept is not None:
+            logger.warning(f"The decisions about the run that is overwritten are kept in {kept}; they are not applied.")
+        shutil.rmtree(self.folder / REFITS, ignore_errors=True)
+
+    def _take(self, folder: Path, names: set[str]) -> None:
+        """Move files from a folder inside this one to their place, durably, and remove the folder."""
+        for name in sorted(names):
+            with suppress(FileNotFoundError):  # not part of it, or moved before the process was killed
+                (folder / name).replace(self.folder / name)
+        atomic.sync_folder(self.folder)
+        (folder / COMPLETE).unlink()  # first, so that nothing of it is moved again
+        atomic.sync_folder(folder)
+        shutil.rmtree(folder, ignore_errors=True)
 
     def _remove_report(self) -> None:
         """Remove report.html, unless it is another file of that name."""
@@ -261,6 +271,11 @@ class Run:
             check_json(content, RunConfigFile)
         return content
 
+    def settings(self) -> dict[str, Any]:
+        """Entry `config` of config.json; RunError if it lacks settings of the method, the training or the backbone."""
+        with _unreadable(self.config_file):
+            return dict(check_json(self.config().get("config"), SettingsFile))
+
     def write_config(self, config: dict[str, Any]) -> None:
         """Write config.json with format and version."""
         atomic.write_json(self.config_file, {"format": FORMAT, "newkind": __version__, **config})
@@ -288,12 +303,13 @@ class Run:
         RunError
             With the code `missing-file` or `unreadable`.
         """
-        if not path.exists():
+        try:
+            with _unreadable(path):
+                content: dict[str, Any] = read_json_file(path, schema)
+        except FileNotFoundError:
             raise RunError(
                 f"{self.folder} is not a finished Newkind run: it has no {path.name}.", code="missing-file", file=path
-            )
-        with _unreadable(path):
-            content: dict[str, Any] = read_json_file(path, schema)
+            ) from None
         return content
 
     def write_json(self, path: Path, content: dict[str, Any]) -> None:
@@ -307,7 +323,7 @@ class Run:
     def write_features(self, features: NDArray[np.floating]) -> None:
         """Write features (n, d), one row per line of assignments.csv, in half precision."""
         content = io.BytesIO()
-        np.save(content, np.clip(features, -65504, 65504).astype(np.float16), allow_pickle=False)
+        np.save(content, to_half(features), allow_pickle=False)
         atomic.write_bytes(self.features_file, content.getbuffer())
 
     def features(self) -> NDArray[np.float16] | None:
@@ -317,6 +333,24 @@ class Run:
         except (OSError, ValueError, EOFError):
             return None
         return found if found.ndim == 2 and found.dtype == np.float16 else None
+
+    def write_digests(self, digests: Sequence[bytes]) -> None:
+        """Write digests of the images' contents, one row of DIGEST_BYTES bytes per line of assignments.csv."""
+        content = io.BytesIO()
+        table = np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(digests), DIGEST_BYTES)
+        np.save(content, table, allow_pickle=False)
+        atomic.write_bytes(self.digests_file, content.getbuffer())
+
+    def digests(self) -> list[bytes] | None:
+        """Digests of the images' contents; None if the run has none, as older runs and runs from features, or it is damaged."""
+        try:
+            found = np.load(self.digests_file, allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            return None
+        if found.dtype != np.uint8 or found.ndim != 2 or found.shape[1] != DIGEST_BYTES:
+            return None
+        content = found.tobytes()
+        return [content[i : i + DIGEST_BYTES] for i in range(0, len(content), DIGEST_BYTES)]
 
     def write_environment(self, **more: Any) -> None:
         """Write versions and machine, so that a result can be traced."""
@@ -336,8 +370,7 @@ class Run:
 
     def append_metrics(self, row: dict[str, Any]) -> None:
         """Append one row, of one epoch, to metrics.jsonl."""
-        with atomic.write_errors(self.metrics_file), open(self.metrics_file, "a", encoding="utf-8") as file:
-            file.write(json.dumps(row, allow_nan=False) + "\n")
+        atomic.append_text(self.metrics_file, json.dumps(row, allow_nan=False) + "\n")
 
     def metrics(self) -> list[dict[str, Any]]:
         """Complete rows of metrics.jsonl; an incomplete last row is left out."""

@@ -1,75 +1,114 @@
-"""Schemas of the JSON files of a run folder, which may come from somebody else."""
+"""Which image files a run may touch: images below the folder of its data, or below one that the user names.
+
+A run folder may come from somebody else. What it calls its files is checked here before a command links, copies or moves
+one of them.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["CategoriesFile", "CategoryRow", "EstimateFile", "MetricsRow", "ModelCard", "RunConfigFile"]
+from newkind.data.decoding import IMAGE_SUFFIXES, open_checked
+from newkind.data.names import printable
+from newkind.errors import BrokenImage, RunError
+from newkind.runs.run import Run
 
-
-class RunConfigFile(TypedDict):
-    """config.json, in the current format."""
-
-    format: int
-    fingerprint: str
-    newkind: NotRequired[str]
-    data: NotRequired[str | None]
-    root: NotRequired[str | None]
-    config: NotRequired[dict[str, Any]]
-    n_categories: NotRequired[dict[str, Any]]
-    answer: NotRequired[Literal["first", "final"]]
+__all__ = ["RunFiles", "check_image_file", "files_of"]
 
 
-class CategoryRow(TypedDict):
-    """One category of categories.json."""
+@dataclass(frozen=True)
+class RunFiles:
+    """Image files of a run.
 
-    name: str
-    status: str
-    prototype: int
-    n_images: int
-    mean_confidence: float
-    n_unsure: NotRequired[int]
-    id: NotRequired[str]
-    approved: NotRequired[bool]
-    prototypes: NotRequired[list[int]]
+    Parameters
+    ----------
+    root : Path
+        Folder that the names of the run are relative to.
+    data : Path, optional
+        Folder that contains the images now. Default: `root`.
+    """
+
+    root: Path
+    data: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Folder below which all files are."""
+        return Path(os.path.abspath(self.data or self.root))
+
+    def path(self, name: str) -> Path:
+        """Path of an image, whether it exists or not.
+
+        Parameters
+        ----------
+        name : str
+            Name of the image in the run: relative to the folder, or absolute.
+
+        Returns
+        -------
+        Path
+            Absolute, without `..`.
+
+        Raises
+        ------
+        RunError
+            With the code `outside-root` for a name that leads out of the folder.
+        """
+        places = [self.root] if self.data is None else [self.data, self.root]
+        paths = [Path(os.path.abspath(place / name)) for place in places] if "\0" not in name else []
+        allowed = [path for path in paths if path != self.folder and path.is_relative_to(self.folder)]
+        if allowed:
+            return next((path for path in allowed if path.exists()), allowed[0])
+        raise RunError(
+            f"The run lists {printable(name)!r}, which is not below {printable(str(self.folder))}. Nothing was changed.",
+            fix="If it is one of your images, name a folder that contains all of them with `data`.",
+            code="outside-root",
+            name=name,
+        )
 
 
-class CategoriesFile(TypedDict):
-    """categories.json."""
+def files_of(run: Run, data: Path | None = None) -> RunFiles:
+    """Image files of a run, in the folder where they were or in `data`.
 
-    categories: list[CategoryRow]
-
-
-class ModelCard(TypedDict):
-    """model.json, in the current format."""
-
-    method: str
-    method_config: dict[str, Any]
-    n_categories: int
-    backbone: dict[str, Any]
-    weights_sha256: str | None
-    dim: int
-    n_known: int
-    weights_source: NotRequired[str | None]
-    model_sha256: NotRequired[str]
-    views: NotRequired[list[int]]
+    Raises
+    ------
+    RunError
+        With the code `no-files` if the run was not made from image files.
+    """
+    root = run.config().get("root")
+    if not isinstance(root, str):
+        raise RunError(f"{run.folder} was not made from image files, so there is nothing to sort.", code="no-files")
+    return RunFiles(Path(root), data)
 
 
-class EstimateFile(TypedDict):
-    """estimate-k.json."""
+def check_image_file(path: Path) -> None:
+    """Raise RunError unless a file exists and is an image: by its suffix, otherwise by its content.
 
-    n_categories: int
-    low: int
-    high: int
-    n_known: int
-    way: str
-    quality: float
-    curve: list[list[float]]
-    known_share: NotRequired[float]
+    Raises
+    ------
+    RunError
+        With the code `missing-file` or `not-an-image`.
+    """
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise _not_an_image(path, "not a regular file")
+        if path.suffix.lower() not in IMAGE_SUFFIXES:
+            open_checked(path.read_bytes(), name=path.name)
+    except BrokenImage as problem:
+        raise _not_an_image(path, str(problem.facts["reason"])) from None
+    except OSError as problem:
+        raise RunError(
+            f"{path} does not exist any more, or cannot be read ({problem.strerror}). Nothing was changed.",
+            fix="Name the folder that the images are in now with `data`.",
+            code="missing-file",
+            file=path,
+        ) from None
 
 
-class MetricsRow(TypedDict):
-    """A row of metrics.jsonl."""
-
-    epoch: int
-    seconds: NotRequired[float]
+def _not_an_image(path: Path, reason: str) -> RunError:
+    return RunError(
+        f"The run lists {path} as an image ({reason}). Nothing was changed.", code="not-an-image", file=path
+    )

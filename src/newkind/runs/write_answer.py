@@ -11,6 +11,7 @@ from newkind.runs.answer import Answer
 from newkind.runs.assignments import assignments_csv, category_rows
 from newkind.runs.decisions import Decisions
 from newkind.runs.estimate_file import load_estimate
+from newkind.runs.metadata import read_metadata
 from newkind.runs.run import ANSWER_LOCK, Run
 
 __all__ = ["write_answer"]
@@ -40,7 +41,7 @@ def write_answer(run: Run) -> Answer:
             _warn_of_edits(decisions)
             rows = category_rows(answer.list_categories(), load_estimate(run))
             run.write_json(run.categories_file, {"event": answer.last, **rows})
-            run.write_text(run.assignments_file, assignments_csv(answer.assignments()))
+            run.write_text(run.assignments_file, assignments_csv(answer.assignments(), read_metadata(run)))
     return answer
 
 

@@ -13,10 +13,10 @@ from typing import Any, TypedDict
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor, nn
 
-from newkind.atomic import replacing
+from newkind.atomic import write_bytes
 from newkind.errors import RunError
 from newkind.schema import parse_json
 
@@ -77,16 +77,13 @@ def save_checkpoint(
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
-    """Write a safetensors file atomically, with `about` as JSON in its header."""
-    with replacing(path) as partial:
-        try:
-            save_file(
-                {name: value.contiguous() for name, value in tensors.items()},
-                partial,
-                metadata={"about": json.dumps(about)},
-            )
-        except SafetensorError as error:
-            raise OSError(str(error)) from None
+    """Write a safetensors file atomically, with `about` as JSON in its header.
+
+    The library's own `save_file` is not used: it writes through a temporary file of its own, which stays behind if the
+    process is killed and which only the owner may read.
+    """
+    whole = {name: value.contiguous() for name, value in tensors.items()}
+    write_bytes(path, save(whole, metadata={"about": json.dumps(about)}))
 
 
 def load_checkpoint(path: Path) -> Checkpoint | None:

@@ -34,6 +34,8 @@ class TrainingData:
         True classes, -1 where unknown; only for an oracle.
     views : tuple of int, default=(0,)
         Numbers of the views whose features are averaged.
+    groups : ndarray of int64, shape (n,), optional
+        Groups whose images share a category, -1 for none.
     """
 
     source: TokenSource
@@ -42,6 +44,7 @@ class TrainingData:
     n_known: int
     truth: NDArray[np.integer] | None = None
     views: Views = EVALUATION
+    groups: NDArray[np.int64] | None = None
 
     @property
     def is_unlabelled(self) -> NDArray[np.bool_]:

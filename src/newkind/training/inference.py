@@ -13,11 +13,14 @@ from torch import Tensor
 from newkind import distributed
 from newkind.backbone.tokens import EVALUATION, TokenSource, Views
 from newkind.progress import quiet
+from newkind.training.group_evidence import GroupEvidence
 from newkind.training.network import Encoder, Network
 
 __all__ = ["Layout", "Predictions", "image_features", "predict_features", "predict_readable", "view_mean"]
 
 BATCH = 256
+PART = 4096
+"""Rows of ready features whose probabilities are computed at a time."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,13 @@ def view_mean(features: Tensor, n_views: int) -> Tensor:
 
 @torch.no_grad()
 def predict_features(
-    network: Network, features: Tensor, *, labels: NDArray[np.integer], n_known: int, device: torch.device
+    network: Network,
+    features: Tensor,
+    *,
+    labels: NDArray[np.integer],
+    layout: Layout,
+    device: torch.device,
+    groups: NDArray[np.int64] | None = None,
 ) -> Predictions:
     """Predictions from features.
 
@@ -135,21 +144,28 @@ def predict_features(
         Class features.
     labels : ndarray of int, shape (n,)
         Given labels, -1 for unlabelled.
-    n_known : int
-        Number of known classes.
+    layout : Layout
+        Categories of the prototypes.
     device : torch.device
         Device to compute on.
+    groups : ndarray of int64, shape (n,), optional
+        Groups whose images share a category, by the evidence of all of them; -1 for none.
 
     Returns
     -------
     Predictions
     """
     given = torch.as_tensor(labels.astype(np.int64))
-    layout = Layout.plain(network.method.n_categories, n_known)
-    rows = [
-        _condense(network, features[i : i + 4096].to(device), given[i : i + 4096], layout)
-        for i in range(0, len(features), 4096)
-    ]
+    parts = [slice(i, i + PART) for i in range(0, len(features), PART)]
+    evidence = None if groups is None else GroupEvidence(groups, given)
+    if evidence is not None:
+        for part in parts:
+            evidence.add(network.category_probabilities(features[part].to(device)), part)
+    rows = []
+    for part in parts:
+        own = features[part].to(device)
+        p = network.category_probabilities(own)  # (b, K)
+        rows.append(_condense(network, own, p if evidence is None else evidence.share(p, part), given[part], layout))
     return _unpack(rows)
 
 
@@ -198,7 +214,8 @@ def predict_readable(
     for batch, found in zip(batches, source.evaluation_batches(iter(batches), views), strict=True):
         if len(found.rows):
             features = view_mean(network.features(found.tokens.to(device)), len(views))  # (b, d)
-            rows.append(_condense(network, features, torch.full((len(found.rows),), -1), layout))
+            p = network.category_probabilities(features)  # (b, K)
+            rows.append(_condense(network, features, p, torch.full((len(found.rows),), -1), layout))
             readable.append(batch[found.rows])
         advance(len(batch))
     return np.concatenate(readable), _unpack(rows)
@@ -210,9 +227,12 @@ def _own_batches(n_images: int, batch_size: int) -> list[NDArray[np.int64]]:
     return [mine[i : i + batch_size] for i in range(0, len(mine), batch_size)]
 
 
-def _condense(network: Network, features: Tensor, given: Tensor, layout: Layout) -> Tensor:
-    """The columns of Predictions (b, 7), in its order, from features (b, d) and given labels (b,); -1 for no rule of outliers."""
-    p = layout.probabilities(network.category_probabilities(features))  # (b, n_categories)
+def _condense(network: Network, features: Tensor, p: Tensor, given: Tensor, layout: Layout) -> Tensor:
+    """The columns of Predictions (b, 7), in its order, from features (b, d), probabilities (b, K) and given labels (b,).
+
+    The last column is -1 for no rule of outliers.
+    """
+    p = layout.probabilities(p)  # (b, n_categories)
     outlier = network.method.is_outlier(features)
     given = given.to(p.device)
     top = p.topk(min(2, p.shape[1]), dim=1)

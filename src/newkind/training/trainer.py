@@ -24,7 +24,7 @@ from newkind.methods.method import Batch
 from newkind.optimizer_config import BASE_BATCH
 from newkind.training.checkpoint import load_checkpoint, restore, save_checkpoint
 from newkind.training.data import ImageFeatures, TrainingData
-from newkind.training.inference import Predictions, predict_features
+from newkind.training.inference import Layout, Predictions, predict_features
 from newkind.training.merging import Merging, plan_merging
 from newkind.training.network import Network
 from newkind.training.optimizer import build_sgd
@@ -118,7 +118,8 @@ class Trainer:
         Parameters
         ----------
         after_epoch : callable
-            Called with the report of each epoch, in every process, after its checkpoint.
+            Called with the report of each epoch, in every process, before its checkpoint: what it writes about an epoch is
+            complete when the epoch is never run again.
         """
         n_epochs = self.n_epochs
         if n_epochs and steps_per_epoch(len(self.data.images), self.joint_batch) < 1:
@@ -144,13 +145,13 @@ class Trainer:
             drawn = epoch_batches(self.data.labels, batch_size=self.joint_batch, seed=self.config.seed, epoch=epoch)
             losses = self._train_epoch(optimizer, drawn, epoch)
             seconds = time.perf_counter() - started
+            after_epoch(EpochReport(epoch + 1, losses, rate, seconds, drawn.size / seconds))
             is_due = epoch + 1 == n_epochs or time.monotonic() - last_saved >= self.config.checkpoint_seconds
             if distributed.main_process() and is_due:
                 save_checkpoint(
                     self.checkpoint, self.network, optimizer, finished_epochs=epoch + 1, fingerprint=self.fingerprint
                 )
                 last_saved = time.monotonic()
-            after_epoch(EpochReport(epoch + 1, losses, rate, seconds, drawn.size / seconds))
 
     def read_out(self, *, final: bool) -> ReadOut:
         """Settle a trained method, calibrate it if training is over, and predict all images.
@@ -201,8 +202,14 @@ class Trainer:
         return ImageFeatures(network, self.data, device=self.device, seed=self.config.seed)
 
     def _predict(self, network: Network, features: Tensor) -> ReadOut:
+        layout = Layout.plain(network.method.n_categories, self.data.n_known)
         predictions = predict_features(
-            network, features, labels=self.data.labels, n_known=self.data.n_known, device=self.device
+            network,
+            features,
+            labels=self.data.labels,
+            layout=layout,
+            device=self.device,
+            groups=self.data.groups,
         )
         return ReadOut(predictions, features)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from newkind.atomic import write_json
+from newkind.atomic import make_folder, write_errors, write_json
 from newkind.clustering.estimate import Estimate
 from newkind.clustering.n_categories import estimate_n_categories
 from newkind.config import BackboneConfig
@@ -52,6 +52,7 @@ def estimate_for(data: BenchData, config: BackboneConfig, out: Path, *, compute:
     labels = data.collection.catalog.labels[found.images]
     estimate = estimate_n_categories(found.features, labels, n_known=data.n_known, seed=0)
     logger.info(f"{data.title}: {estimate.sentence()} The true number is {data.n_classes}.")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with write_errors(path.parent):
+        make_folder(path.parent)
     write_json(path, estimate.to_json())
     return estimate

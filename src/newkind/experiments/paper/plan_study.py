@@ -8,6 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from newkind.atomic import check_folder
 from newkind.config import TrainingConfig
 from newkind.effort import Amount
 from newkind.errors import ConfigError
@@ -149,6 +150,8 @@ def plan_study(
                 code="not-applicable",
                 setting=name,
             )
+    if estimate:
+        check_folder(out)
     datas = _distinct(datas)
     methods, lines = protocol.methods or study.methods, []
     for data in datas:

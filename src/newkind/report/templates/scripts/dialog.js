@@ -8,6 +8,13 @@ const dialogLink = dialog.querySelector("a.go");
 function openDialog(texts) {
   dialog.querySelector(".file").textContent = texts.file;
   dialog.querySelector(".text").textContent = texts.text;
+  const list = dialog.querySelector(".metadata");
+  list.replaceChildren();
+  for (const [name, value] of texts.image >= 0 ? metadataOf(texts.image) : []) {
+    for (const [kind, text] of [["dt", name], ["dd", value]]) {
+      list.appendChild(document.createElement(kind)).textContent = text;
+    }
+  }
   dialogLink.textContent = `Go to ${texts.name}`;
   dialogLink.setAttribute("href", `#${texts.anchor}`);
   dialog.showModal();
@@ -18,13 +25,13 @@ function openShot(button) {
   dialogCanvas.hidden = true;
   dialogImage.hidden = !image;
   if (image) dialogImage.src = image.src;
-  openDialog(button.dataset);
+  openDialog({ ...button.dataset, image: lines.indexOf(Number(button.dataset.row)) });
 }
 
 function openTile(i) {
   const { name, anchor } = data.categories[category[i]];
   showPicture(i, dialogImage, dialogCanvas, () => dialog.open);
-  openDialog({ file: fileOf(i), text: describe(i), name, anchor });
+  openDialog({ file: fileOf(i), text: describe(i), name, anchor, image: i });
 }
 
 document.addEventListener("click", (event) => {

@@ -48,6 +48,13 @@ function describe(i) {
   return `labelled ${name} (${confidence[i]}\u00a0%), predicted ${other} (${secondConfidence[i]}\u00a0%)`;
 }
 
+// Further columns of the data: name and value of those that are not empty.
+const metadata = data.metadata.map((column) => ({ ...column, index: decodeArray(column.index, Uint32Array) }));
+
+function metadataOf(i) {
+  return metadata.map(({ name, values, index }) => [name, values[index[i]]]).filter(([, value]) => value !== "");
+}
+
 // Each thumbnail is in the file once; here it is copied to the other places that show it.
 const thumbnails = new Map(); // row -> data URI
 

@@ -1,4 +1,4 @@
-"""A report opened in Chromium, with everything that the page logs and requests."""
+"""A page opened in Chromium, with everything that it logs and requests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def find_browser() -> str:
 class Visit:
     """A page, its console messages and errors (`messages`), and its requests."""
 
-    def __init__(self, browser: Browser, path: Path, *, width: int = 1280, height: int = 900, **options: Any) -> None:
+    def __init__(
+        self, browser: Browser, page: Path | str, *, width: int = 1280, height: int = 900, **options: Any
+    ) -> None:
         self.context = browser.new_context(viewport={"width": width, "height": height}, **options)
         self.context.set_default_timeout(1000 * SECONDS)
         self.page: Page = self.context.new_page()
@@ -50,7 +52,7 @@ class Visit:
         self.page.on("pageerror", lambda error: self.messages.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("dialog", self._dismiss)
-        self.page.goto(path.resolve().as_uri())
+        self.page.goto(page if isinstance(page, str) else page.resolve().as_uri())
 
     def _dismiss(self, dialog: Any) -> None:
         self.messages.append(f"dialog: {dialog.message}")

@@ -1,0 +1,199 @@
+"""Data for the scripts of the pages, as JSON; and images."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from newkind.data import printable
+from newkind.errors import BrokenImage
+from newkind.pipeline.split import propose_groups
+from newkind.review.listing import list_lines
+from newkind.review.originals import Original
+from newkind.review.requests import bad_request, category_of, line_of, not_found, query_of, workbench_of
+from newkind.review.snapshot import Snapshot
+from newkind.review.work_queue import KINDS_OF_IMAGES, doubtful_lines
+
+__all__ = ["DATA", "as_json"]
+
+MOST_NAMES = 500
+MOST_DOUBTFUL = 200
+MOST_GROUPS = 12
+
+
+def as_json(content: Any, status: int = 200) -> Response:
+    """JSON in ASCII, so that every text can be sent."""
+    return Response(json.dumps(content, allow_nan=False), status, media_type="application/json")
+
+
+def image_list(snapshot: Snapshot, lines: NDArray[np.int64]) -> dict[str, Any]:
+    """Rows with confidence in percent and status, as compact lists."""
+    statuses, codes = np.unique(snapshot.answer.status[lines], return_inverse=True)
+    return {
+        "number": snapshot.number,
+        "lines": lines.tolist(),
+        "confidence": np.rint(100 * snapshot.answer.confidence[lines]).astype(int).tolist(),
+        "status": codes.tolist(),
+        "statuses": statuses.tolist(),
+    }
+
+
+def _state(request: Request) -> Response:
+    return as_json({"number": workbench_of(request).decisions.log.last})
+
+
+def _lines(request: Request) -> Response:
+    workbench = workbench_of(request)
+    snapshot = workbench.snapshot
+    query = query_of(request, snapshot, workbench.columns)
+    return as_json(image_list(snapshot, list_lines(snapshot, query, workbench.columns)))
+
+
+def _names(request: Request) -> Response:
+    files = workbench_of(request).snapshot.answer.files
+    texts = [text for text in request.query_params.get("lines", "").split(",") if text]
+    if len(texts) > MOST_NAMES:
+        raise bad_request(f"At most {MOST_NAMES} images can be named at once.")
+    lines = [line_of(text, len(files)) for text in texts]
+    return as_json({"names": {line: printable(files[line]) for line in lines}})
+
+
+def _about(request: Request) -> Response:
+    workbench = workbench_of(request)
+    return as_json(workbench.about(line_of(request.query_params.get("line", ""), len(workbench.snapshot.answer))))
+
+
+def _categories(request: Request) -> Response:
+    snapshot = workbench_of(request).snapshot
+    return as_json({"categories": [_category(snapshot, k) for k in snapshot.shown]})
+
+
+def _category(snapshot: Snapshot, k: int) -> dict[str, Any]:
+    state = snapshot.categories[k]
+    return {
+        "id": snapshot.key(k),
+        "name": printable(state.name),
+        "status": state.status,
+        "n": len(snapshot.members[k]),
+        "face": snapshot.face[k],
+    }
+
+
+def _doubtful(request: Request) -> Response:
+    snapshot = workbench_of(request).snapshot
+    about = request.query_params.get("kind", "")
+    if about not in KINDS_OF_IMAGES:
+        raise not_found("There is no such list of images.")
+    answer, found = snapshot.answer, doubtful_lines(snapshot, about)
+    lines = found[:MOST_DOUBTFUL]
+    used = {int(k) for k in np.unique(np.concatenate([answer.category[lines], answer.second[lines]])) if k >= 0}
+    return as_json(
+        {
+            "number": snapshot.number,
+            "n": len(found),
+            "images": [
+                {
+                    "line": int(line),
+                    "name": printable(answer.files[line]),
+                    "choices": [
+                        [int(k), round(float(p), 3)]
+                        for k, p in (
+                            (answer.category[line], answer.confidence[line]),
+                            (answer.second[line], answer.second_confidence[line]),
+                        )
+                        if k >= 0
+                    ],
+                }
+                for line in lines
+            ],
+            "categories": {k: _category(snapshot, k) | {"faces": snapshot.faces(k, 6)} for k in used},
+        }
+    )
+
+
+def _split(request: Request) -> Response:
+    workbench = workbench_of(request)
+    snapshot = workbench.snapshot
+    k = category_of(request, snapshot)
+    wanted = request.query_params.get("n", "")
+    n = line_of(wanted, MOST_GROUPS + 1) if wanted else None
+    if n is not None and n < 2:
+        raise bad_request("A split needs at least two groups.")
+    answer = snapshot.answer
+    groups = propose_groups(workbench.run, answer, snapshot.categories[k].id, n=n)
+    rows = [answer.rows_of(files) for files in groups]
+    return as_json({"number": snapshot.number, "groups": [image_list(snapshot, lines) for lines in rows]})
+
+
+def _map(request: Request) -> Response:
+    workbench = workbench_of(request)
+    found = workbench.image_map
+    if found is None:
+        raise not_found("This run has no features, so there is no map.")
+    snapshot = workbench.snapshot
+    answer = snapshot.answer
+    decided = snapshot.is_decided[found.lines]
+    is_new = np.array([*(state.status == "new" for state in snapshot.categories), False])
+    kind = np.where(decided, 0, np.where(is_new[answer.category[found.lines]], 2, 1))
+    return as_json(
+        {
+            "number": snapshot.number,
+            "method": found.method,
+            "lines": _base64(found.lines.astype("<i4")),
+            "points": _base64((found.points * 65535).round().astype("<u2")),
+            "category": _base64(answer.category[found.lines].astype("<i4")),
+            "kind": _base64(kind.astype(np.uint8)),
+            "categories": [printable(state.name) for state in snapshot.categories],
+        }
+    )
+
+
+def _base64(values: NDArray[Any]) -> str:
+    return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode()
+
+
+async def _thumbnail(request: Request) -> Response:
+    workbench = workbench_of(request)
+    line = line_of(request.path_params["line"], len(workbench.images.place))
+    found = workbench.thumbnails.remembered(line)  # without a thread, if possible
+    try:
+        if found is None:
+            found = await run_in_threadpool(workbench.thumbnails.get, line)
+        return _image(found, "private, max-age=3600")
+    except BrokenImage as error:
+        raise not_found(str(error)) from None
+
+
+def _full(request: Request) -> Response:
+    workbench = workbench_of(request)
+    line = line_of(request.path_params["line"], len(workbench.images.place))
+    try:
+        return _image(workbench.originals.full(line), "private, max-age=60")
+    except BrokenImage as error:
+        raise not_found(str(error)) from None
+
+
+def _image(image: Original, caching: str) -> Response:
+    return Response(image.content, media_type=image.media_type, headers={"Cache-Control": caching})
+
+
+DATA = [
+    Route("/api/state", _state),
+    Route("/api/lines", _lines),
+    Route("/api/names", _names),
+    Route("/api/about", _about),
+    Route("/api/categories", _categories),
+    Route("/api/doubtful", _doubtful),
+    Route("/api/split", _split),
+    Route("/api/map", _map),
+    Route("/thumb/{line}", _thumbnail),
+    Route("/full/{line}", _full),
+]

@@ -1,0 +1,94 @@
+// One category: all its images, and what can be done with it.
+
+import { get, refreshParts, state } from "./api.js";
+import { Filters } from "./filters.js";
+import { Grid } from "./grid.js";
+import { onKey } from "./keys.js";
+import { attempt, carryOut, setUpPage, startPage } from "./page.js";
+import { askText, chooseCategory, confirmAction } from "./palette.js";
+import { setUpSelection } from "./selection.js";
+
+const category = document.getElementById("category").dataset.id;
+const nameNow = () => document.getElementById("category").dataset.name;
+const grid = new Grid(document.getElementById("grid"), { label: `Images of ${nameNow()}` });
+const filters = new Filters(grid, { id: category });
+const { moveTo } = setUpSelection(grid, { category, onSimilar: (lines) => filters.showSimilar(lines) });
+
+setUpPage({
+  isBusy: () => grid.selected.size > 0,
+  async refresh() {
+    if (!(await refreshParts("#category", "#neighbours"))) return location.assign("/categories");
+    await filters.load({ keepPlace: true });
+  },
+});
+
+const actions = {
+  approve: () => carryOut({ kind: "approve", category }),
+  async rename() {
+    const loading = get("/api/categories").then(({ categories }) => categories);
+    const completions = loading.then((categories) => categories.map(({ name }) => name));
+    const name = await askText("Rename", nameNow(), { completions, action: "Rename", hint: "The name of another category merges the two." });
+    const categories = await loading;
+    if (!name || name === nameNow()) return;
+    const other = categories.find((each) => each.name === name);
+    if (!other) {
+      await carryOut({ kind: "rename", category, name });
+      return;
+    }
+    const text = `There is another category ${name}. Its images and those of ${nameNow()} become one category.`;
+    if (await confirmAction("Merge the two?", text, "Merge")) await mergeInto(other.id);
+  },
+  async merge() {
+    const other = await chooseCategory(`Merge ${nameNow()} into`, { except: [category] });
+    if (other) await mergeInto(other.id);
+  },
+  async note() {
+    const text = await askText("Note", "", { action: "Save" });
+    if (text) await carryOut({ kind: "note", category, text });
+  },
+};
+
+async function mergeInto(other) {
+  setUpPage({ refresh: async () => location.assign(`/category?id=${encodeURIComponent(other)}`) });
+  await carryOut({ kind: "merge", categories: [category], into: other });
+}
+
+const run = (action) => attempt(() => actions[action]());
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("#category [data-do]");
+  if (button) run(button.dataset.do);
+});
+if (!state.isReadOnly) {
+  onKey("a", "Approve the category", () => run("approve"));
+  onKey("r", "Rename the category", () => run("rename"));
+  onKey("e", "Merge it with another category", () => run("merge"));
+  onKey("g", "Grow the category", () => document.querySelector("[data-key=g]").click());
+  onKey("s", "Split the category", () => document.querySelector("[data-key=s]").click());
+  const digits = ["1", "2", "3", "4", "5", "6", "7", "8", "9"];
+  onKey(digits, "Move the selected images to that neighbour", (event) => {
+    const target = document.querySelectorAll("[data-drop]")[digits.indexOf(event.key)]?.dataset.drop;
+    if (target && grid.chosen.length) moveTo(grid.chosen, { into: target });
+  });
+}
+onKey("]", "Next category", () => location.assign(document.getElementById("category").dataset.next));
+onKey("[", "Previous category", () => location.assign(document.getElementById("category").dataset.earlier));
+
+// Drag and drop: onto a neighbour, or onto the place for a new category.
+const place = (event) => (state.isReadOnly ? null : event.target.closest?.("[data-drop]"));
+document.addEventListener("dragover", (event) => {
+  if (!place(event)) return;
+  event.preventDefault();
+  place(event).classList.add("over");
+});
+document.addEventListener("dragleave", (event) => place(event)?.classList.remove("over"));
+document.addEventListener("drop", (event) => {
+  const target = place(event);
+  if (!target) return;
+  event.preventDefault();
+  target.classList.remove("over");
+  moveTo([...grid.selected], target.dataset.drop ? { into: target.dataset.drop } : {});
+});
+
+await startPage(() => filters.load());
+if (!location.hash) grid.element.focus({ preventScroll: true });

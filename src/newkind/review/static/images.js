@@ -1,0 +1,98 @@
+// Images to check, one at a time.
+
+import { decide, get, isCurrent, make, plural, refreshParts, state, thumbnail } from "./api.js";
+import { onKey } from "./keys.js";
+import { attempt, setUpPage, startPage, tell } from "./page.js";
+import { chooseCategory } from "./palette.js";
+
+const { kind } = document.getElementById("doubtful").dataset;
+const place = document.getElementById("choices");
+const skipped = new Set();
+let found = { images: [], categories: {}, n: 0 };
+let now = null;
+
+async function load() {
+  await attempt(async () => {
+    found = await get("/api/doubtful", { kind });
+    isCurrent(found.number);
+    show();
+  });
+}
+
+function show() {
+  now = found.images.find(({ line }) => !skipped.has(line)) ?? null;
+  const image = document.getElementById("image");
+  image.hidden = !now;
+  document.getElementById("left").textContent = now ? `${plural(found.n, "image")} to check` : "";
+  document.getElementById("file").textContent = now?.name ?? "";
+  if (!now) {
+    place.replaceChildren(make("p", { className: "note", textContent: "Nothing is left to check here." }), make("a", { className: "button", href: "/", textContent: "Back to the queue" }));
+    return;
+  }
+  image.src = `/full/${now.line}`;
+  image.alt = now.name;
+  place.replaceChildren(...now.choices.map(makeChoice), ...(state.isReadOnly ? [] : others()));
+}
+
+function makeChoice([k, probability], i) {
+  const { name, status, n, faces } = found.categories[k];
+  const strip = make("span", { className: "strip" }, ...faces.map((line) => make("img", { src: thumbnail(line), alt: "" })));
+  const text = make("span", { className: "label" }, make("kbd", { textContent: `${i + 1}` }), make("b", { className: status, textContent: name }), make("small", { textContent: `${Math.round(100 * probability)} %, ${plural(n, "image")}` }));
+  const choice = make("button", { type: "button", className: "option", disabled: state.isReadOnly }, text, strip);
+  choice.addEventListener("click", () => choose(i));
+  return choice;
+}
+
+function others() {
+  const button = (key, text, run) => {
+    const made = make("button", { type: "button" }, `${text} `, make("kbd", { textContent: key }));
+    made.addEventListener("click", run);
+    return made;
+  };
+  return [make("div", { className: "do" }, button("v", "Another…", another), button("x", "Junk", junk), button("j", "Skip", skip))];
+}
+
+async function record(decision) {
+  if (!now || state.isReadOnly) return;
+  const { line } = now;
+  const done = await attempt(async () => tell((await decide({ ...decision, lines: [line] })).text));
+  if (!done) return;
+  skipped.add(line);
+  found.n -= 1;
+  show();
+  await refreshParts("#progress");
+}
+
+function choose(i) {
+  const choice = now?.choices[i];
+  if (choice) record({ kind: "approve", category: found.categories[choice[0]].id });
+}
+
+async function another() {
+  if (!now) return;
+  const target = await chooseCategory("Move to", { canCreate: true });
+  if (target) await record({ kind: "move", ...(target.isNew ? { name: target.name } : { into: target.id }) });
+}
+
+const junk = () => record({ kind: "junk" });
+
+function skip() {
+  if (now) skipped.add(now.line);
+  show();
+}
+
+onKey(["j", "ArrowRight"], "Skip the image", skip);
+if (!state.isReadOnly) {
+  onKey("1", "It is the first category", () => choose(0));
+  onKey("2", "It is the second category", () => choose(1));
+  onKey("v", "It is another category", another);
+  onKey(["x", "Delete"], "It is junk", junk);
+}
+setUpPage({
+  async refresh() {
+    skipped.clear();
+    await load();
+    await refreshParts("#progress");
+  },
+});
+await startPage(load);
