@@ -215,7 +215,14 @@ class Discovery:
         """
         return self.decide(Decision("move", files=_names(files), into=to, name=name))
 
-    def approve(self, category: str = "", files: str | Iterable[str] = ()) -> Event:
+    def approve(
+        self,
+        category: str = "",
+        files: str | Iterable[str] = (),
+        *,
+        name: str = "",
+        without: str | Iterable[str] = (),
+    ) -> Event:
         """Approve a category with all its images, or images only.
 
         Parameters
@@ -224,12 +231,17 @@ class Discovery:
             Id or name. Together with `files`: the images belong to this category.
         files : str or iterable of str, default=()
             Names of images. Default: all images of the category, which is approved itself.
+        name : str, default=""
+            New name of the category.
+        without : str or iterable of str, default=()
+            Names of images that do not belong to the category; all others are approved.
 
         Returns
         -------
         Event
         """
-        return self.decide(Decision("approve", category=category, files=_names(files)))
+        decision = Decision("approve", category=category, files=_names(files), name=name, without=_names(without))
+        return self.decide(decision)
 
     def reject(self, files: str | Iterable[str], category: str) -> Event:
         """Record that images do not belong to a category.
