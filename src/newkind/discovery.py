@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from newkind.errors import RunError
+from newkind.backbone.decoded_views import log_skipped
+from newkind.pipeline.given_inputs import groups_of, read_given
 from newkind.pipeline.predict import predict as run_prediction
-from newkind.pipeline.predict import read_inputs
 from newkind.pipeline.refit import Refit, accept_refit, plan_refit
 from newkind.pipeline.results import Outcome
 from newkind.progress import progress_bar
 from newkind.runs.answer import Answer
+from newkind.runs.assignment_list import AssignmentList, to_dataframe
 from newkind.runs.assignments import Assignment, Category
 from newkind.runs.decision import Decision, Event
 from newkind.runs.decisions import Decisions
+from newkind.runs.metadata import read_metadata
 from newkind.runs.model_io import LoadedModel, load_model
 from newkind.runs.run import Run
 from newkind.runs.write_answer import write_answer
@@ -341,38 +342,41 @@ class Discovery:
         return self._decisions.log.events()
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Assignments as a pandas DataFrame, with the columns of assignments.csv.
+        """Assignments as a pandas DataFrame, with the columns of assignments.csv: metadata included.
 
         Returns
         -------
         pandas.DataFrame
         """
-        try:
-            import pandas
-        except ImportError:
-            raise RunError(
-                "A data frame needs the package pandas.", fix="Install it: pip install pandas", code="missing-package"
-            ) from None
-        return pandas.DataFrame([asdict(line) for line in self.assignments])
+        return to_dataframe(self.assignments, read_metadata(self.run))
 
-    def predict(self, *images: PathLike, min_confidence: float = 0.0) -> list[Assignment]:
+    def predict(self, *images: Any, groups: Iterable[Any] | None = None, min_confidence: float = 0.0) -> AssignmentList:
         """Assign images to the categories of the run.
 
         Parameters
         ----------
-        *images : str or path
-            Image files, folders, .txt lists of images, or .npz files with features.
+        *images : str, path, bytes, PIL.Image.Image, ndarray, or array-like of them
+            Image files, their contents, opened images, uint8 pixels (H, W) or (H, W, C); folders, .txt lists of images, .npz
+            files with features; or lists, columns of a data frame or arrays of these. For a run of features, an array of
+            features (n, d).
+        groups : iterable, optional
+            Group of each image, such as its burst or specimen: images of a group share a category, by the evidence of all
+            of them. None, NaN, "" or -1 for an image without a group.
         min_confidence : float, default=0.0
             Images with a lower confidence get the status `unsure`; their categories stay.
 
         Returns
         -------
-        list of Assignment
-            Exactly one per image, in order, with `novelty`; images that cannot be read have the status `unreadable`.
+        AssignmentList
+            A list of exactly one `Assignment` per image, in order, with `novelty`; images that cannot be read have the
+            status `unreadable`. It has `to_dataframe()`.
         """
-        items = read_inputs([Path(image) for image in images], missing_ok=True)
+        items = read_given(images)
+        numbers = None if groups is None else groups_of(groups, len(items))
         with progress_bar("Predicting", len(items)) as advance:
-            return run_prediction(self.model, items, min_confidence=min_confidence, advance=advance).assignments
+            found = run_prediction(self.model, items, groups=numbers, min_confidence=min_confidence, advance=advance)
+        log_skipped(found.skipped)
+        return AssignmentList(found.assignments)
 
     @property
     def model(self) -> LoadedModel:
