@@ -18,6 +18,7 @@ from newkind import __version__
 from newkind.cli.bench import bench
 from newkind.cli.cache import app as cache
 from newkind.cli.decisions import approve, junk, merge, move, note, redo, reject, rename, split, undo
+from newkind.cli.demo import demo
 from newkind.cli.discover import discover
 from newkind.cli.doctor import doctor
 from newkind.cli.estimate_k import estimate_k
@@ -70,6 +71,7 @@ for verb in (
     bench,
     weights,
     doctor,
+    demo,
 ):
     app.command()(verb)
 for verb in (rename, merge, split, move, approve, reject, junk, note, undo, redo, history, refit):
