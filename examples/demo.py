@@ -19,7 +19,7 @@ Backbone DINOv2 ViT-S/14 at {OPTIONS["image_size"]} pixels, method modern, effor
 """
 NEXT = """
 Try next:
-  .venv/bin/newkind sort demo/run --to demo/sorted
+  .venv/bin/newkind sort demo/run --to demo/sorted --mode symlink
   .venv/bin/newkind predict demo/run demo/groceries/images/0000.jpg
   .venv/bin/newkind estimate-k demo/groceries --image-size 112
   .venv/bin/newkind discover MY_IMAGES --out my_run"""

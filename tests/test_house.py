@@ -41,6 +41,7 @@ LAYERS = [
     "pipeline",
     "report",
     "review",
+    "export",
     "experiments",
     "discovery",
     "api",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from newkind.errors import RunError
+from newkind.export.exchange import Exchange
 from newkind.pipeline.predict import predict as run_prediction
 from newkind.pipeline.predict import read_inputs
 from newkind.pipeline.refit import Refit, accept_refit, plan_refit
@@ -55,7 +56,7 @@ class CategoryContents:
     images: list[str]
 
 
-class Discovery:
+class Discovery(Exchange):
     """A finished run: its categories, its assignments, decisions about them, and its model for new images.
 
     Parameters
