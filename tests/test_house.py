@@ -44,6 +44,7 @@ LAYERS = [
     "pipeline",
     "report",
     "review",
+    "export",
     "experiments",
     "decided_run",
     "discovery",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from newkind.backbone.decoded_views import log_skipped
 from newkind.decided_run import DecidedRun
+from newkind.export.exchange import Exchange
 from newkind.pipeline.given_inputs import groups_of, read_given
 from newkind.pipeline.predict import predict as run_prediction
 from newkind.pipeline.refit import Refit, accept_refit, plan_refit
@@ -55,7 +56,7 @@ class CategoryContents:
     images: list[str]
 
 
-class Discovery(DecidedRun):
+class Discovery(DecidedRun, Exchange):
     """A finished run: its categories, its assignments, decisions about them, and its model for new images.
 
     Parameters

@@ -23,6 +23,7 @@ from newkind.cli.discover import discover
 from newkind.cli.doctor import doctor
 from newkind.cli.estimate_k import estimate_k
 from newkind.cli.evaluate import evaluate
+from newkind.cli.export import export
 from newkind.cli.history import history
 from newkind.cli.inspect import inspect
 from newkind.cli.messages import name_options, print_error
@@ -66,6 +67,7 @@ for verb in (
     review,
     predict,
     sort,
+    export,
     evaluate,
     methods,
     bench,
