@@ -25,7 +25,7 @@ PLACES: dict[str, set[str]] = {
     "shutil.copy2": set(),
     "shutil.copyfile": {"pipeline.placement"},
     "shutil.copyfileobj": {"atomic", "pipeline.placement"},
-    "shutil.copytree": {"estimator"},
+    "shutil.copytree": {"fitted_as_run"},
     "pickle.load": set(),
     "pickle.loads": set(),
     "eval": set(),

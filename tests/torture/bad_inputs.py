@@ -76,7 +76,7 @@ def _use(data: st.DataObject, runs: SmallRuns, run: Path, verbs: tuple[str, ...]
     commands = {
         "report": ["report", str(run)],
         "evaluate": ["evaluate", str(run), "--truth", str(runs.images / "metadata.csv")],
-        "sort": ["sort", str(run), "--to", f"{run}-sorted", "--dry-run"],
+        "sort": ["sort", str(run), "--to", f"{run}-sorted", "--mode", "copy", "--dry-run"],
         "predict": ["predict", str(run), data_of_run],
         "discover": list(runs.discover(run)),
         "history": ["history", str(run)],
@@ -218,7 +218,10 @@ def _options(data: st.DataObject, runs: SmallRuns, folder: Path) -> list[str]:
             ["bench", "methods", "--data", str(runs.features), "--out", str(folder / "b"), "--dry-run"],
             ("--seeds", "--methods", "--epsilons", "--epochs"),
         ),
-        "sort": (["sort", str(runs.images_run), "--to", str(folder / "s"), "--dry-run"], ("--mode", "--data")),
+        "sort": (
+            ["sort", str(runs.images_run), "--to", str(folder / "s"), "--mode", "copy", "--dry-run"],
+            ("--mode", "--data"),
+        ),
         "cache": (["cache", "prune"], ("--all", "x", "..", ".")),
         "methods": (["methods"], ("--recipe", "simgcd", "kmeans")),
         "decide": (["history", str(runs.features_run)], ("--event", "--author", "--json")),

@@ -170,7 +170,10 @@ def read_all(folder: Path) -> dict[str, object]:
     views = list(
         map_ahead(
             lambda i: views_or_skipped(
-                images, i, lambda image: evaluation_view(resize_for_views(image, recipe), recipe)
+                images,
+                i,
+                lambda image: evaluation_view(resize_for_views(image, recipe), recipe),
+                shorter_side=recipe.decoded,
             ),
             every,
             n_threads=N_THREADS,

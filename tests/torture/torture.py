@@ -67,7 +67,7 @@ def import_everything() -> None:
     import newkind.api
     import newkind.cli
     import newkind.experiments.paper.run_study
-    import newkind.pipeline.export
+    import newkind.export.sorting
     import newkind.report.write  # noqa: F401
 
 

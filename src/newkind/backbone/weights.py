@@ -14,7 +14,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import timm
 import torch
 from safetensors.torch import save
 from torch import Tensor, nn
@@ -221,6 +220,8 @@ def _find(name: str, file: Path | None) -> tuple[dict[str, Tensor], str]:
 
 def _hub_id(name: str) -> str | None:
     """Repository of a timm model on the model hub; None if it has none."""
+    import timm
+
     config = timm.get_pretrained_cfg(name, allow_unregistered=True)
     hub_id = None if config is None else config.hf_hub_id
     return f"{hub_id}{name}" if hub_id and hub_id.endswith("/") else hub_id

@@ -18,10 +18,12 @@ from newkind import __version__
 from newkind.cli.bench import bench
 from newkind.cli.cache import app as cache
 from newkind.cli.decisions import approve, junk, merge, move, note, redo, reject, rename, split, undo
+from newkind.cli.demo import demo
 from newkind.cli.discover import discover
 from newkind.cli.doctor import doctor
 from newkind.cli.estimate_k import estimate_k
 from newkind.cli.evaluate import evaluate
+from newkind.cli.export import export
 from newkind.cli.history import history
 from newkind.cli.inspect import inspect
 from newkind.cli.messages import name_options, print_error
@@ -65,11 +67,13 @@ for verb in (
     review,
     predict,
     sort,
+    export,
     evaluate,
     methods,
     bench,
     weights,
     doctor,
+    demo,
 ):
     app.command()(verb)
 for verb in (rename, merge, split, move, approve, reject, junk, note, undo, redo, history, refit):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.covariance import shrunk_covariance
 
 from newkind.errors import ConfigError, DataError
 
@@ -72,5 +71,13 @@ def within_class_whitening(
     covariance = rest.T @ rest / max(len(samples) - len(classes), 1)
     if np.trace(covariance) / len(covariance) <= SMALLEST_VARIANCE:
         return samples.mean(axis=0), np.eye(len(covariance))
-    values, vectors = np.linalg.eigh(shrunk_covariance(covariance, shrinkage))
+    values, vectors = np.linalg.eigh(_shrunk(covariance, shrinkage))
     return samples.mean(axis=0), vectors / np.sqrt(values)
+
+
+def _shrunk(covariance: NDArray[np.float64], shrinkage: float) -> NDArray[np.float64]:
+    """Covariance (d, d) with a share of a multiple of the identity."""
+    from sklearn.covariance import shrunk_covariance  # slow to import
+
+    found: NDArray[np.float64] = shrunk_covariance(covariance, shrinkage)
+    return found

@@ -79,12 +79,13 @@ def read_npz(path: str | os.PathLike[str]) -> Collection:
 def _arrays_in(path: Path) -> dict[str, NDArray[Any]]:
     """Arrays of an .npz file by name: only those that are used; the others may be anything."""
     try:
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise ValueError("it contains one array without a name; save it with np.savez")
-        with archive:
-            _check_names(path, archive.files)
-            held = {key: archive[key] for key in archive.files if key in USED}
+        with open(path, "rb") as file:  # NumPy would leave a damaged file open
+            archive = np.load(file, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise ValueError("it contains one array without a name; save it with np.savez")
+            with archive:
+                _check_names(path, archive.files)
+                held = {key: archive[key] for key in archive.files if key in USED}
     except DataError:
         raise
     except (*NUMPY_ERRORS, zipfile.BadZipFile, zlib.error) as error:

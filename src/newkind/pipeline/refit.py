@@ -176,8 +176,9 @@ def solve(
     problem = Problem(answer, features, present)
     config = present.config if isinstance(present, Modern) else ModernConfig()
     method = Modern(problem.features.shape[1], len(problem.category_of), config)
-    if isinstance(present, Modern):  # keeps the temperature that was calibrated
+    if isinstance(present, Modern):  # keeps what was calibrated
         method.read_out_temperature.copy_(present.read_out_temperature)
+        method.read_out_smoothing.copy_(present.read_out_smoothing)
     method.refit(problem.features, problem.labels, problem.prototype, forbidden=problem.forbidden_prototypes())
     method.eval()
     if groups is not None:
@@ -190,7 +191,12 @@ def solve(
         "n_known": sum(state.status == "known" for state in own.categories),
     }
     if not isinstance(present, Modern):
-        card["confidence"] = {"calibrated": False, "reason": "refitted", "temperature": method.temperature}
+        card["confidence"] = {
+            "calibrated": False,
+            "reason": "refitted",
+            "temperature": method.temperature,
+            "smoothing": method.smoothing,
+        }
     kept = {name: value for name, value in read_tensors(owner).items() if not name.startswith("method.")}
     mine = {f"method.{name}": value.detach().clone() for name, value in method.state_dict().items()}
     return Refit(answer, own, method, kept | mine, card)

@@ -87,7 +87,7 @@ def based_on(content: dict[str, Any]) -> int:
 
 
 def decision_of(content: Any, snapshot: Snapshot) -> Decision:
-    """Decision from JSON, in which keys stand for ids of categories, and `lines` (also in `groups`) for files.
+    """Decision from JSON, in which keys stand for ids of categories, and numbers of images for files.
 
     `different`, the key of another category, makes a note that the two categories are different.
     """
@@ -98,6 +98,8 @@ def decision_of(content: Any, snapshot: Snapshot) -> Decision:
     content, files = dict(content), snapshot.answer.files
     if "lines" in content:
         content["files"] = _names(content.pop("lines"), files)
+    if "without" in content:
+        content["without"] = _names(content["without"], files)
     if isinstance(content.get("groups"), list):
         content["groups"] = [_names(group, files) for group in content["groups"]]
     for name in ("category", "into"):

