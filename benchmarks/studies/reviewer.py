@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
@@ -337,9 +338,10 @@ def measure(path: Path, args: argparse.Namespace, seed: int) -> dict[str, Any]:
     """All three ways on one run."""
     results = {}
     with tempfile.TemporaryDirectory() as folder:
+        first, truth = make_run(path, Path(folder) / "run", args.n_categories, seed)
         for way in args.ways:
-            run, truth = make_run(path, Path(folder) / way, args.n_categories, seed)
-            review = Review(run, truth, args.most)
+            shutil.copytree(first.folder, Path(folder) / way)
+            review = Review(Run.open(Path(folder) / way), truth, args.most)
             if way == "labels":
                 label_one_by_one(review, refit_every=args.labels_per_refit)
             else:

@@ -32,7 +32,13 @@ def _queue(request: Request) -> Response:
     tasks = make_queue(snapshot)
     cards = [(task, _strips(snapshot, task)) for task in tasks[:MOST_CARDS]]
     return render_page(
-        workbench, "queue.html", snapshot=snapshot, cards=cards, n_tasks=len(tasks), kinds=KINDS_OF_IMAGES
+        workbench,
+        "queue.html",
+        snapshot=snapshot,
+        cards=cards,
+        n_tasks=len(tasks),
+        kinds=KINDS_OF_IMAGES,
+        n_to_learn=workbench.n_to_learn,
     )
 
 
