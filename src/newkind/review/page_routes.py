@@ -43,12 +43,12 @@ def _queue(request: Request) -> Response:
 
 
 def _strips(snapshot: Snapshot, task: Task) -> list[list[int]]:
-    """Rows of the images that a card shows: of both categories, the least typical ones, or the doubtful ones."""
+    """Rows of the images that a card shows: of both categories, typical and least typical ones, or the doubtful ones."""
     if task.kind == "merge":
         return [snapshot.faces(task.k, 6), snapshot.faces(task.other, 6)]
     if task.kind == "approve":
         lines = snapshot.by_typicality(task.k, reverse=True)
-        return [lines[~snapshot.is_decided[lines]][:STRIP].tolist()]
+        return [snapshot.faces(task.k, STRIP // 2), lines[~snapshot.is_decided[lines]][:STRIP].tolist()]
     return [doubtful_lines(snapshot, task.about)[:STRIP].tolist()]
 
 
