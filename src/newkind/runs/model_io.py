@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from newkind.backbone.loader import Backbone, load_backbone
 from newkind.backbone.tokens import EVALUATION, Views
 from newkind.config import BackboneConfig, DiscoverConfig, from_json, to_json
-from newkind.errors import RunError, WeightsError
+from newkind.errors import ConfigError, RunError, WeightsError
 from newkind.methods.method import Method
 from newkind.methods.registry import build_method, find_method
 from newkind.runs.assignments import Category
@@ -115,6 +115,7 @@ def save_model(
         run.model_card,
         {
             "method": config.method_name,
+            **({"package": package} if (package := find_method(config.method_name).package) else {}),
             "method_config": to_json(config.method),
             "n_categories": network.method.n_categories,
             "backbone": to_json(config.backbone),
@@ -224,5 +225,17 @@ def load_heads(owner: Run) -> Method:
 
 def _method(card: dict[str, Any]) -> Method:
     """Heads as the model card describes them, untrained."""
-    config = from_json(find_method(card["method"]).config, method_settings(card))
+    try:
+        entry = find_method(card["method"])
+    except ConfigError as error:
+        if "package" not in card:
+            raise
+        raise RunError(
+            f"The run was made with the method '{card['method']}' of {card['package']}, which cannot be used: {error.what}",
+            fix="Install the package into this environment." if error.code == "unknown-method" else error.fix,
+            code="missing-plugin",
+            method=card["method"],
+            package=card["package"],
+        ) from None
+    config = from_json(entry.config, method_settings(card))
     return build_method(card["method"], int(card["dim"]), int(card["n_categories"]), config)
