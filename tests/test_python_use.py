@@ -166,3 +166,33 @@ def test_an_image_that_pillow_has_not_read_yet(tmp_path: Path, make_image) -> No
     cut_off = Image.open(io.BytesIO(content[: len(content) // 2]))
     with pytest.raises(BrokenImage):
         GivenImages.named([cut_off]).open(0)
+
+
+def test_the_notebook_was_executed_and_still_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import json
+
+    path = Path(__file__).parents[1] / "examples" / "discover.ipynb"
+    cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    assert not any(output["output_type"] == "error" for cell in cells for output in cell["outputs"])
+    monkeypatch.setenv("NEWKIND_CACHE", str(tmp_path))
+    names: dict[str, object] = {}
+    for cell in cells:
+        exec("".join(cell["source"]).replace("verbose=True", "verbose=False"), names)
+    found = names["found"]
+    assert found.all > 0.8  # type: ignore[attr-defined]
+
+
+def test_progress_in_a_notebook() -> None:
+    """Cells run in a real kernel where one is installed: one line that changes, and nothing that looks like an error."""
+    nbclient = pytest.importorskip("nbclient", reason="notebooks are executed with the extra `notebook` and nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    code = (
+        "from newkind.progress import progress_bar, show_messages\n"
+        "with show_messages(), progress_bar('Reading', 4) as advance:\n    advance(1)\n    advance(3)\n"
+    )
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    nbclient.NotebookClient(book, timeout=240).execute()
+    outputs = [output for output in book.cells[0].outputs if output.get("name") != "stderr"]
+    assert [output["data"]["text/plain"] for output in outputs] == ["Reading: 4 of 4 images."]
