@@ -20,6 +20,8 @@ ROOT = SOURCE.parent.parent
 # Data flows one way: a module imports only from its own package and from those above it.
 LAYERS = [
     "errors",
+    "terminal",
+    "schema",
     "setting",
     "optimizer_config",
     "config",
@@ -42,7 +44,9 @@ LAYERS = [
     "pipeline",
     "report",
     "review",
+    "export",
     "experiments",
+    "decided_run",
     "discovery",
     "api",
     "fitted_as_run",

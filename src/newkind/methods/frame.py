@@ -48,8 +48,8 @@ class FrameConfig(MethodConfig):
     frame_shrinkage: float = setting(0.3, above=0, at_most=1)
     mixture_temperature: float = setting(0.05, above=0)
     mixture_balance: float | None = setting(None, at_least=0)
-    mixture_restarts: int = setting(5, at_least=1)
-    mixture_steps: int = setting(60, at_least=0)
+    mixture_restarts: int = setting(5, at_least=1, at_most=1000)
+    mixture_steps: int = setting(60, at_least=0, at_most=10**5)
 
 
 class Frame(nn.Module):

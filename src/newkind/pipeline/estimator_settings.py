@@ -31,8 +31,7 @@ def estimator_settings(run: Run) -> tuple[str, dict[str, Any]]:
     parameters : dict
         Parameters of the constructor, by name.
     """
-    content = run.config()
-    config = content["config"]
+    content, config = run.config(), run.settings()
     name, training, backbone = config["method_name"], config["training"], config["backbone"]
     usual = find_method(name).config()
     changed = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,10 +74,10 @@ def read_inputs(places: Sequence[Path], *, missing_ok: bool = False) -> Images |
         return _join([_features(place) for place in places])
     names: list[str] = []
     for place in places:
-        if place.is_dir() or (place.suffix.lower() == ".txt" and place.exists()):
+        if os.path.isdir(place) or (place.suffix.lower() == ".txt" and os.path.exists(place)):
             found = find_images([place])
             names += [*found.names, *(item.name for item in found.skipped)]
-        elif missing_ok or place.exists():
+        elif missing_ok or os.path.exists(place):
             names.append(str(place))
         else:
             raise DataError(f"{place} does not exist.", code="missing-file", path=str(place))
