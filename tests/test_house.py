@@ -289,7 +289,7 @@ def test_imported_packages_are_declared() -> None:
         "tensorboard": "tensorboard",
         "onnxruntime": "onnx",
     }
-    names |= {"openpyxl": "excel", "pyarrow": "parquet", "pillow_heif": "heic"}
+    names |= {"openpyxl": "excel", "pyarrow": "parquet", "pillow_heif": "heic", "IPython": "notebook"}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = {re.split(r"[<>=\[ ]", item)[0].lower().replace("_", "-") for item in project["dependencies"]}
     declared |= set(project["optional-dependencies"])
