@@ -21,11 +21,13 @@ ROOT = SOURCE.parent.parent
 LAYERS = [
     "errors",
     "setting",
+    "shard",
     "optimizer_config",
     "config",
     "reading",
     "effort",
     "atomic",
+    "mapped",
     "paths",
     "progress",
     "distributed",

@@ -17,6 +17,7 @@ from PIL import Image
 from newkind.data.decoding import MIN_SIDE, broken_image, decode, to_rgb
 from newkind.data.names import Names
 from newkind.errors import DataError
+from newkind.mapped import drop_pages
 
 __all__ = ["ArrayImages", "DatasetImages", "EncodedImages", "Features", "FileImages", "Images"]
 
@@ -319,6 +320,7 @@ class Features:
                     code="not-finite",
                     row=row,
                 )
+            drop_pages(self.values)
 
     def __len__(self) -> int:
         return len(self.values)
