@@ -46,7 +46,7 @@ class Cost:
 def class_sizes(n: int, k: int) -> NDArray[np.int64]:
     """Sizes (k,) that fall with the rank as 1 / (rank + 5) and add up to n."""
     share = 1 / (np.arange(k) + 6)
-    sizes = np.maximum((n * share / share.sum()).astype(np.int64), 2)
+    sizes: NDArray[np.int64] = np.maximum((n * share / share.sum()).astype(np.int64), 2)
     sizes[0] += n - sizes.sum()
     return sizes
 

@@ -22,6 +22,7 @@ from newkind.cli.discover import discover
 from newkind.cli.doctor import doctor
 from newkind.cli.estimate_k import estimate_k
 from newkind.cli.evaluate import evaluate
+from newkind.cli.features import features
 from newkind.cli.history import history
 from newkind.cli.inspect import inspect
 from newkind.cli.messages import name_options, print_error
@@ -67,6 +68,7 @@ for verb in (
     sort,
     evaluate,
     methods,
+    features,
     bench,
     weights,
     doctor,

@@ -40,7 +40,10 @@ PART_SIZE = 4096
 class InputParts(Protocol):
     """Items to predict, in parts of `size` items."""
 
-    size: int
+    @property
+    def size(self) -> int:
+        """Number of items per part."""
+        ...
 
     def __len__(self) -> int:
         """Number of items."""
