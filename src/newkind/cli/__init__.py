@@ -24,6 +24,7 @@ from newkind.cli.doctor import doctor
 from newkind.cli.estimate_k import estimate_k
 from newkind.cli.evaluate import evaluate
 from newkind.cli.export import export
+from newkind.cli.features import features
 from newkind.cli.history import history
 from newkind.cli.inspect import inspect
 from newkind.cli.messages import name_options, print_error
@@ -70,6 +71,7 @@ for verb in (
     export,
     evaluate,
     methods,
+    features,
     bench,
     weights,
     doctor,
