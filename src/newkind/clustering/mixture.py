@@ -258,9 +258,8 @@ def refine_mixture(
     >>> (z @ found.directions.T).argmax(dim=1).tolist()
     [0, 0, 0, 1, 1, 1]
     """
-    directions, b = (
-        (start.directions, start.offsets) if isinstance(start, Mixture) else (start, z.new_zeros(len(start)))
-    )
+    begin = start if isinstance(start, Mixture) else Mixture(start, z.new_zeros(len(start)), 0.0)
+    directions, b = begin.directions, begin.offsets
     k, free = len(directions), labels < 0
     target, balance = sizes.target.to(z), sizes.balance.to(z)
     fixed, fixed_sizes = _labelled_sums(z, labels, k)
