@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["CategoryContents", "Discovery", "PathLike"]
 
 PathLike = str | os.PathLike[str]
+Files = str | Iterable[str]
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,7 @@ class Discovery:
         """
         return self.decide(Decision("split", category=category, groups=tuple(_names(group) for group in groups)))
 
-    def move(self, files: str | Iterable[str], to: str = "", *, name: str = "") -> Event:
+    def move(self, files: Files, to: str = "", *, name: str = "") -> Event:
         """Move images to a category, which confirms that they belong there.
 
         Parameters
@@ -215,14 +216,7 @@ class Discovery:
         """
         return self.decide(Decision("move", files=_names(files), into=to, name=name))
 
-    def approve(
-        self,
-        category: str = "",
-        files: str | Iterable[str] = (),
-        *,
-        name: str = "",
-        without: str | Iterable[str] = (),
-    ) -> Event:
+    def approve(self, category: str = "", files: Files = (), *, name: str = "", without: Files = ()) -> Event:
         """Approve a category with all its images, or images only.
 
         Parameters
@@ -243,7 +237,7 @@ class Discovery:
         decision = Decision("approve", category=category, files=_names(files), name=name, without=_names(without))
         return self.decide(decision)
 
-    def reject(self, files: str | Iterable[str], category: str) -> Event:
+    def reject(self, files: Files, category: str) -> Event:
         """Record that images do not belong to a category.
 
         Parameters
@@ -259,7 +253,7 @@ class Discovery:
         """
         return self.decide(Decision("reject", files=_names(files), category=category))
 
-    def junk(self, files: str | Iterable[str]) -> Event:
+    def junk(self, files: Files) -> Event:
         """Record that images belong to no category at all.
 
         Parameters
@@ -273,7 +267,7 @@ class Discovery:
         """
         return self.decide(Decision("junk", files=_names(files)))
 
-    def note(self, text: str, *, category: str = "", files: str | Iterable[str] = ()) -> Event:
+    def note(self, text: str, *, category: str = "", files: Files = ()) -> Event:
         """Write a note about the run, a category or images.
 
         Parameters
