@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from newkind import __version__
+from newkind.cli.apply import apply
 from newkind.cli.bench import bench
 from newkind.cli.cache import app as cache
 from newkind.cli.decisions import approve, junk, merge, move, note, redo, reject, rename, split, undo
@@ -74,7 +75,7 @@ for verb in (
     doctor,
 ):
     app.command()(verb)
-for verb in (rename, merge, split, move, approve, reject, junk, note, undo, redo, history, refit):
+for verb in (rename, merge, split, move, approve, reject, junk, note, undo, redo, history, apply, refit):
     app.command(rich_help_panel="Decisions")(verb)
 app.add_typer(cache, name="cache")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from newkind.cli.options import MinConfidence, RunFolder
+from newkind.cli.options import MinConfidence
 
 if TYPE_CHECKING:
     from newkind.data.items import Features, FileImages, Images
@@ -19,13 +19,20 @@ REPORT = "Also write a page with the images: as --out, but .html, or predictions
 
 
 def predict(
-    run: RunFolder,
+    run: Annotated[str, typer.Argument(help="A run folder written by discover; not with --onnx.")],
     images: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
-            help="Images, folders, .txt lists of images, .npz files with features, or one .json or .tar file."
+            help="Images, folders, .txt lists of images, .npz files with features, or one .json or .tar file.",
+            show_default=False,
         ),
-    ],
+    ] = None,
+    onnx: Annotated[
+        Path | None,
+        typer.Option(
+            help="Model written by newkind export, instead of a run. All arguments are images, folders or lists."
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="CSV file to write. Default: standard output.")] = None,
     report: Annotated[bool, typer.Option("--report", help=REPORT)] = False,
     min_confidence: MinConfidence = 0.0,
@@ -35,6 +42,10 @@ def predict(
     device: Annotated[str, typer.Option(help="Device: cpu, cuda, mps or auto.")] = "auto",
 ) -> None:
     """Assign new images to the categories of a run. `novelty` is the probability of all new categories together."""
+    if onnx is not None:
+        _check_plain(report=report, weights=weights)
+        _predict_onnx(onnx, [Path(run), *(images or [])], out, min_confidence)
+        return
     import logging
 
     from newkind.backbone.decoded_views import log_skipped
@@ -50,6 +61,8 @@ def predict(
 
     opened = Run.open(Path(run))
     _check_out(out)
+    if not images:
+        raise DataError("There is nothing to predict.", fix="Name at least one image.", code="no-images")
     items = read_inputs(images)
     if report:
         _images(items)  # raises for features
@@ -75,6 +88,45 @@ def predict(
     print_line(f"Results: {out}")
 
 
+def _check_plain(*, report: bool, weights: Path | None) -> None:
+    """Raise for options that do not apply to an ONNX file."""
+    from newkind.errors import ConfigError
+
+    for name, given in {"report": report, "weights": weights is not None}.items():
+        if given:
+            raise ConfigError(
+                f"`{name}` does not apply to an ONNX file.", fix="Leave it out.", code="unused-option", setting=name
+            )
+
+
+def _predict_onnx(file: Path, places: list[Path], out: Path | None, min_confidence: float) -> None:
+    """Predict with an exported model, without torch."""
+    import logging
+
+    from newkind.cli.messages import print_line
+    from newkind.data.names import printable
+    from newkind.data.wording import count
+    from newkind.errors import DataError
+    from newkind.export.onnx_model import OnnxModel, list_images, predict_images
+    from newkind.progress import progress_bar
+    from newkind.setting import check_min_confidence
+
+    check_min_confidence(min_confidence)
+    _check_out(out)
+    items = list_images(places)
+    model = OnnxModel(file)
+    with progress_bar("Predicting", len(items)) as advance:
+        lines, skipped = predict_images(model, items, min_confidence=min_confidence, advance=advance)
+    logger = logging.getLogger(__name__)
+    for item in skipped[:5]:
+        logger.warning(f"Skipped {printable(item.name)}: {item.reason}.")
+    if len(skipped) == len(lines):
+        raise DataError("None of the images can be read.", code="nothing-readable")
+    if _write(lines, out):
+        logger.info(f"{count(len(lines) - len(skipped), 'image')} assigned.")
+        print_line(f"Results: {out}")
+
+
 def _check_out(out: Path | None) -> None:
     """Raise, before any work, if the results cannot be written."""
     import sys
@@ -97,7 +149,7 @@ def _write(lines: list[Assignment], out: Path | None) -> bool:
     import sys
 
     from newkind.atomic import replacing, to_bytes
-    from newkind.runs.assignments import assignments_csv
+    from newkind.runs.assignment import assignments_csv
     from newkind.runs.formulas import warn_of_formulas
 
     content = to_bytes(assignments_csv(lines))
