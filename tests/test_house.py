@@ -42,6 +42,7 @@ LAYERS = [
     "report",
     "review",
     "export",
+    "serving",
     "experiments",
     "discovery",
     "api",
@@ -283,6 +284,7 @@ def test_imported_packages_are_declared() -> None:
         "matplotlib": "plots",
         "tensorboard": "tensorboard",
         "onnxruntime": "onnx",
+        "onnxscript": "onnx",
     }
     names |= {"openpyxl": "excel", "pyarrow": "parquet", "pillow_heif": "heic"}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

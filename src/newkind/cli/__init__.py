@@ -33,6 +33,7 @@ from newkind.cli.predict import predict
 from newkind.cli.refit import refit
 from newkind.cli.report import report
 from newkind.cli.review import review
+from newkind.cli.serve import serve
 from newkind.cli.sort import sort
 from newkind.cli.tune import tune
 from newkind.cli.weights import weights
@@ -68,6 +69,7 @@ for verb in (
     predict,
     sort,
     export,
+    serve,
     evaluate,
     methods,
     bench,

@@ -72,6 +72,15 @@ def model_card(contents: ExportContents, model: LoadedModel, recipe: ViewRecipe)
             else []
         ),
         "- Images that differ from the data above in camera, background or season may be classified worse.",
+        *_ending(model, recipe, card),
+    ]
+    return "\n".join(lines)
+
+
+def _ending(model: LoadedModel, recipe: ViewRecipe, card: dict[str, Any]) -> list[str]:
+    """The sections about weights, input and output."""
+    size, views = recipe.image_size, len(model.views)
+    return [
         "",
         "## Weights",
         "",
@@ -86,7 +95,6 @@ def model_card(contents: ExportContents, model: LoadedModel, recipe: ViewRecipe)
         "- `newkind predict --onnx FILE IMAGES` and `newkind serve FILE` do all of this.",
         "",
     ]
-    return "\n".join(lines)
 
 
 def _read_card(contents: ExportContents) -> dict[str, Any]:

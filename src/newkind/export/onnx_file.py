@@ -35,6 +35,10 @@ OPSET = 18
 class _WholeModel(nn.Module):
     """From pixels to probabilities of categories."""
 
+    mean: Tensor
+    std: Tensor
+    share: Tensor
+
     def __init__(self, model: LoadedModel, recipe: ViewRecipe) -> None:
         super().__init__()
         if model.backbone is None:
@@ -61,7 +65,7 @@ class _WholeModel(nn.Module):
         """(B, V, 3, S, S) -> probabilities (B, K), features (B, d), and outliers (B,) if there is a rule."""
         views = (pixels.flatten(0, 1).float() / 255 - self.mean) / self.std
         features = self.network.features(self.trunk._forward(views))  # (B * V, d)
-        features = features.unflatten(0, (-1, pixels.shape[1])).mean(dim=1)
+        features = features.view(-1, pixels.shape[1], features.shape[1]).mean(dim=1)
         logits = self.network.method.logits(features).float()
         found = (logits / self.temperature).softmax(dim=-1) @ self.share, features
         return (*found, self.network.method.outliers(features)) if self.has_outliers else found

@@ -23,7 +23,7 @@ from newkind.errors import BrokenImage, ConfigError, DataError
 from newkind.progress import quiet
 from newkind.runs.assignment import Assignment
 
-__all__ = ["METADATA_KEY", "Answers", "OnnxModel", "list_images", "predict_images"]
+__all__ = ["METADATA_KEY", "Answers", "ImageModel", "OnnxModel", "list_images", "predict_images"]
 
 METADATA_KEY = "newkind"
 VIEWS_PER_BATCH = 16
@@ -47,50 +47,33 @@ class Answers:
     outlier: NDArray[np.bool_] | None
 
 
-class OnnxModel:
-    """A model written by `newkind export --format onnx`.
+class ImageModel:
+    """A model of images in three steps: prepare each image, answer a batch, make a line of results.
 
     Parameters
     ----------
-    path : Path
-        The file.
-    n_threads : int, default=0
-        Threads of one computation; 0 for one per processor.
-
-    Raises
-    ------
-    DataError
-        With the code `missing-file`, `unreadable` or `not-an-export`.
-    ConfigError
-        With the code `missing-package` if onnxruntime is not installed.
+    recipe : ViewRecipe
+        Recipe of the views.
+    views : tuple of int
+        Numbers of the views per image.
+    seed : int
+        Seed of random views.
+    categories : list of (str, str)
+        Name and status of each category.
     """
 
-    def __init__(self, path: Path, *, n_threads: int = 0) -> None:
-        self._session = _open_session(path, n_threads)
-        self.path = path
-        try:
-            about = json.loads(self._session.get_modelmeta().custom_metadata_map[METADATA_KEY])
-            self.recipe = ViewRecipe(
-                image_size=int(about["image_size"]),
-                crop_share=float(about["crop_share"]),
-                mirror=float(about["mirror"]),
-                reducing_gap=float(about["reducing_gap"]),
-            )
-            self.views = tuple(int(view) for view in about["views"])
-            self.seed = int(about["view_seed"])
-            self.categories = [(str(row["name"]), str(row["status"])) for row in about["categories"]]
-            self.calibrated = bool(about["calibrated"])
-            if not self.views or not self.categories:
-                raise ValueError("no views or no categories")
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(
-                f"{path} was not written by newkind export ({error}).",
-                fix="Write it with: newkind export RUN --format onnx --out FILE.onnx",
-                code="not-an-export",
-                path=str(path),
-            ) from None
-        self._outputs = [output.name for output in self._session.get_outputs()]
-        self._is_new = np.array([status == "new" for _, status in self.categories])
+    def __init__(
+        self, recipe: ViewRecipe, views: tuple[int, ...], seed: int, categories: list[tuple[str, str]]
+    ) -> None:
+        if not views or not categories:
+            raise ValueError("no views or no categories")
+        self.recipe, self.views, self.seed, self.categories = recipe, views, seed, categories
+        self._is_new = np.array([status == "new" for _, status in categories])
+
+    @property
+    def images_per_batch(self) -> int:
+        """Number of images that are computed at a time."""
+        return max(VIEWS_PER_BATCH // len(self.views), 1)
 
     def prepare(self, content: bytes, *, name: str) -> NDArray[np.uint8]:
         """Views (V, 3, S, S) of an image file; raises BrokenImage. Threads may call it at once."""
@@ -100,19 +83,18 @@ class OnnxModel:
 
     def answer(self, pixels: Sequence[NDArray[np.uint8]]) -> Answers:
         """Compute probabilities for images that were prepared; an empty sequence is allowed."""
-        size = max(VIEWS_PER_BATCH // len(self.views), 1)
-        parts = [self._run(np.stack(pixels[i : i + size])) for i in range(0, len(pixels), size)]
-        probabilities = [part["probabilities"] for part in parts]
-        outliers = [part["outlier"] for part in parts if "outlier" in part]
+        size = self.images_per_batch
+        parts = [self.compute(np.stack(pixels[i : i + size])) for i in range(0, len(pixels), size)]
         empty = np.zeros((0, len(self.categories)), np.float32)
+        outliers = [part.outlier for part in parts if part.outlier is not None]
         return Answers(
-            np.concatenate([empty, *probabilities]),
-            np.concatenate(outliers).astype(bool) if outliers else None,
+            np.concatenate([empty, *(part.probabilities for part in parts)]),
+            np.concatenate(outliers) if outliers else None,
         )
 
-    def _run(self, pixels: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
-        wanted = [name for name in self._outputs if name != "features"]
-        return dict(zip(wanted, self._session.run(wanted, {"pixels": pixels}), strict=True))
+    def compute(self, pixels: NDArray[np.uint8]) -> Answers:
+        """Probabilities of one batch (b, V, 3, S, S)."""
+        raise NotImplementedError
 
     def assignment(self, file: str, answers: Answers, row: int, *, min_confidence: float = 0.0) -> Assignment:
         """Line of the results for one image."""
@@ -132,8 +114,53 @@ class OnnxModel:
         )
 
 
+class OnnxModel(ImageModel):
+    """A model written by `newkind export --format onnx`.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    n_threads : int, default=0
+        Threads of one computation; 0 for one per processor.
+
+    Raises
+    ------
+    DataError
+        With the code `missing-file`, `unreadable` or `not-an-export`.
+    ConfigError
+        With the code `missing-package` if onnxruntime is not installed.
+    """
+
+    def __init__(self, path: Path, *, n_threads: int = 0) -> None:
+        self._session = _open_session(path, n_threads)
+        try:
+            about = json.loads(self._session.get_modelmeta().custom_metadata_map[METADATA_KEY])
+            recipe = ViewRecipe(
+                image_size=int(about["image_size"]),
+                crop_share=float(about["crop_share"]),
+                mirror=float(about["mirror"]),
+                reducing_gap=float(about["reducing_gap"]),
+            )
+            categories = [(str(row["name"]), str(row["status"])) for row in about["categories"]]
+            super().__init__(recipe, tuple(int(view) for view in about["views"]), int(about["view_seed"]), categories)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(
+                f"{path} was not written by newkind export ({error}).",
+                fix="Write it with: newkind export RUN --format onnx --out FILE.onnx",
+                code="not-an-export",
+                path=str(path),
+            ) from None
+        self._wanted = [output.name for output in self._session.get_outputs() if output.name != "features"]
+
+    def compute(self, pixels: NDArray[np.uint8]) -> Answers:
+        found = dict(zip(self._wanted, self._session.run(self._wanted, {"pixels": pixels}), strict=True))
+        outlier = found.get("outlier")
+        return Answers(found["probabilities"], None if outlier is None else outlier.astype(bool))
+
+
 def predict_images(
-    model: OnnxModel,
+    model: ImageModel,
     images: FileImages,
     *,
     min_confidence: float = 0.0,
@@ -150,7 +177,7 @@ def predict_images(
     lines = [Assignment(name, "", "unreadable", 0.0, "", 0.0) for name in images.names]
     skipped: list[Skipped] = []
     found = map_ahead(prepared, range(len(images)), n_threads=n_cpus(), ahead=AHEAD)
-    for batch in _batches(enumerate(found), max(VIEWS_PER_BATCH // len(model.views), 1)):
+    for batch in _batches(enumerate(found), model.images_per_batch):
         good = [(i, made) for i, made in batch if not isinstance(made, Skipped)]
         skipped += [made for _, made in batch if isinstance(made, Skipped)]
         answers = model.answer([made for _, made in good])
