@@ -28,7 +28,7 @@ def print_outcome(outcome: Outcome, report: Path | None) -> None:
     if since is not None:
         print_line()
         result_console().print(since_table(contents, since))
-    settings = outcome.run.config()["config"]
+    settings = outcome.run.settings()
     parts = ", ".join(f"{name} {duration(seconds)}" for name, seconds in outcome.seconds.items())
     print_line(
         f"\nTime: {parts}. Method {find_method(settings['method_name']).title}, "

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
-from torchvision.transforms.v2 import functional as TF
 
 from newkind.data.crops import (
     IMAGENET_MEAN,
@@ -40,8 +39,7 @@ __all__ = [
 
 def resize_for_views(image: Image.Image, recipe: ViewRecipe) -> Tensor:
     """Resize an image to uint8 (3, H, W), the shorter side `recipe.resized` pixels; all views are cropped from it."""
-    resized: Tensor = TF.pil_to_tensor(resize_image(image, recipe))
-    return resized
+    return torch.from_numpy(np.array(resize_image(image, recipe))).permute(2, 0, 1)
 
 
 def random_view(resized: Tensor, recipe: ViewRecipe, generator: np.random.Generator) -> Tensor:

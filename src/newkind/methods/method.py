@@ -137,12 +137,18 @@ class Method(nn.Module, ABC):
         Decay of the moving average of the network that computes `Batch.teacher_logits`; None for no average.
     teacher_ramp : bool
         Whether this decay rises to its value over the first steps.
+    config_class : type of MethodConfig
+        Class of the settings, for methods of other packages.
+    title : str
+        Name for tables and messages, for methods of other packages. Default: that of the class.
     optimizer : OptimizerConfig
         Learning rate, batch size and weight decay that are used unless others are given.
     rehearsal : Rehearsal or None
         What `calibrate` found; None if confidences are not calibrated.
     """
 
+    config_class: ClassVar[type[MethodConfig]] = MethodConfig
+    title: ClassVar[str] = ""
     trains: ClassVar[bool] = True
     needs_training: ClassVar[bool] = True
     spare_prototypes: ClassVar[bool] = False
@@ -185,6 +191,11 @@ class Method(nn.Module, ABC):
     def temperature(self) -> float:
         """Temperature of the softmax that turns logits into the probabilities of the results."""
         return 1.0
+
+    @property
+    def smoothing(self) -> float:
+        """Share of these probabilities that is spread evenly over all categories."""
+        return 0.0
 
     def begin_epoch(self, epoch: int) -> None:
         """Called before the first batch of an epoch, which counts from 0."""

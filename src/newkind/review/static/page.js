@@ -19,10 +19,13 @@ export async function startPage(load = async () => {}) {
   document.getElementById("main").ariaBusy = "false";
 }
 
+// Show a message, in place of the last one; an empty one only removes the last one.
 export function tell(text, kind = "done") {
   const place = document.getElementById("messages");
+  place.replaceChildren();
+  if (!text) return;
   const line = make("p", { className: kind, textContent: text });
-  place.replaceChildren(line);
+  place.append(line);
   setTimeout(() => line.remove(), kind === "done" ? 6000 : 15000);
 }
 
@@ -73,6 +76,7 @@ export async function undoOrRedo(kind, event = 0) {
 
 async function lookForNews() {
   if (document.hidden) return;
+  const seen = state.number;
   let news;
   try {
     news = await get("/api/state");
@@ -80,7 +84,7 @@ async function lookForNews() {
     if (error instanceof Refused) tell(error.message, "failed");
     return;
   }
-  if (news.number === state.number) return;
+  if (state.number !== seen || news.number === seen) return; // this page was faster, or there is no news
   if (page.isBusy() || document.querySelector("dialog[open]")) {
     tellStale("Decisions were made in another window.");
   } else {

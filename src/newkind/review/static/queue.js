@@ -2,10 +2,12 @@
 
 import { refreshParts, state } from "./api.js";
 import { onKey } from "./keys.js";
-import { carryOut, setUpPage, startPage } from "./page.js";
+import { approveAs } from "./naming.js";
+import { attempt, carryOut, setUpPage, startPage } from "./page.js";
 
 const cards = () => [...document.querySelectorAll("#queue .card")];
 let at = 0;
+let isActing = false; // a second key must not decide about a card that appears after the first
 
 function goTo(index) {
   at = Math.max(0, Math.min(cards().length - 1, index));
@@ -20,8 +22,16 @@ const decisions = {
 };
 
 async function act(card, action) {
+  if (isActing) return;
+  isActing = true;
   at = cards().indexOf(card);
-  await carryOut(decisions[action](card.dataset));
+  const { a, name } = card.dataset;
+  try {
+    if (action === "approve-as") await attempt(() => approveAs({ id: a, name, isNamed: false }));
+    else await carryOut(decisions[action](card.dataset));
+  } finally {
+    isActing = false;
+  }
 }
 
 function press(key) {
@@ -32,7 +42,7 @@ function press(key) {
 
 setUpPage({
   async refresh() {
-    await refreshParts("#queue", "#progress");
+    await refreshParts("#queue", "#progress", "#refit");
     goTo(at);
   },
 });
@@ -54,6 +64,7 @@ onKey("Enter", "Look at it", (event) => {
 if (!state.isReadOnly) {
   onKey("y", "Yes: merge, or approve", () => press("y"));
   onKey("n", "No: the two are different", () => press("n"));
+  onKey("A", "Name the category and approve it", () => cards()[at]?.querySelector("[data-do=approve-as]")?.click());
   onKey("g", "Grow the category", () => cards()[at]?.querySelector("[data-key=g]")?.click());
 }
 goTo(0);
