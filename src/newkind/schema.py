@@ -155,6 +155,9 @@ def _check(value: Any, schema: Any, place: str) -> None:
     elif kind in (list, dict):
         if not isinstance(value, kind):
             raise _other_type(value, kind, place)
+        types = set(map(type, value.values() if isinstance(value, dict) else value))
+        if types <= EXACT.get(inner[-1], set()):  # a million values are not looked at one by one
+            return
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             _check(item, inner[-1], f"{place}.{key}" if kind is dict else f"{place}[{key}]")
     elif not _is_plain(value, schema):
@@ -195,6 +198,8 @@ def _is_plain(value: Any, kind: Any) -> bool:
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
+EXACT: dict[Any, set[type]] = {int: {int}, float: {int, float}, str: {str}, bool: {bool}}
+"""Types of values that are of a plain type without further checks."""
 NAMES = {
     int: "a whole number",
     float: "a number",

@@ -114,7 +114,7 @@ def flat_inputs(inputs: Sequence[Any]) -> list[Any]:
 
 def _is_several(given: Any) -> bool:
     """Whether an input is a collection of images, not one image."""
-    if isinstance(given, str | os.PathLike | Image.Image | BYTES) or not isinstance(given, Iterable):
+    if isinstance(given, (str, os.PathLike, Image.Image, *BYTES)) or not isinstance(given, Iterable):
         return False
     if isinstance(given, np.ndarray) and given.dtype == np.uint8:
         return given.ndim == 4

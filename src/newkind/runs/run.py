@@ -39,6 +39,8 @@ REFITS = "refits"
 """Folder of accepted refits."""
 NEW = ".new"
 """Folder of a run that is prepared to replace the one in whose folder it is."""
+ROWS = 65_536
+"""Features that are converted at a time."""
 REPORT_MARK = '<meta name="generator" content="Newkind '
 """A file with this at its beginning is a report."""
 
@@ -323,9 +325,11 @@ class Run:
 
     def write_features(self, features: NDArray[np.floating]) -> None:
         """Write features (n, d), one row per line of assignments.csv, in half precision."""
-        content = io.BytesIO()
-        np.save(content, to_half(features), allow_pickle=False)
-        atomic.write_bytes(self.features_file, content.getbuffer())
+        header = {"descr": "<f2", "fortran_order": False, "shape": features.shape}
+        with atomic.replacing(self.features_file) as file:
+            np.lib.format.write_array_header_1_0(file, header)
+            for start in range(0, len(features), ROWS):
+                file.write(to_half(features[start : start + ROWS]).tobytes())
 
     def features(self) -> NDArray[np.float16] | None:
         """Features (n, d) of the run; None if it has none or the file is damaged."""
