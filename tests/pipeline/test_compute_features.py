@@ -1,6 +1,7 @@
 """Features by several workers: the same whoever computes them, resumable, and data for `discover` and `predict`."""
 
 import io
+import json
 import subprocess
 import sys
 import tarfile
@@ -91,7 +92,7 @@ def test_discover_and_predict_use_a_folder_of_features(table: Path, tmp_path: Pa
     model = load_model(Run.open(tmp_path / "images"), device="cpu")
     quick = computed(table, tmp_path / "quick", n_views=0)
     assert quick.is_complete
-    expected = model_features(model, read_inputs([table.parent / f"{i:02d}.png" for i in (0, 1, 8)]))
+    expected, _ = model_features(model, read_inputs([table.parent / f"{i:02d}.png" for i in (0, 1, 8)]))
     items = open_data(tmp_path / "quick").catalog.items
     assert isinstance(items, Features)
     np.testing.assert_allclose(items.values[[0, 1, 7]], expected, atol=1e-4)
@@ -138,3 +139,14 @@ def test_archives_are_computed_by_the_command(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert len(open_data(tmp_path / "store").catalog) == 12
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("parts", 10**12), ("parts", "1"), ("parts", -1), ("dim", 0), ("class_names", [3]), ("truth_names", "x")],
+)
+def test_a_manifest_from_elsewhere_is_checked(tmp_path: Path, key: str, value: object) -> None:
+    sound = {"kind": "newkind-features", "format": 1, "parts": 0, "dim": 4, "class_names": [], "truth_names": None}
+    (tmp_path / "manifest.json").write_text(json.dumps(sound | {key: value}))
+    with raises(DataError, "unreadable"):
+        open_data(tmp_path)
