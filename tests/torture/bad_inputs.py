@@ -173,6 +173,7 @@ def _encoded(data: st.DataObject) -> tuple[str, bytes]:
     """A small image of any format and mode."""
     kind = data.draw(st.sampled_from(["PNG", "JPEG", "WEBP", "TIFF", "GIF", "BMP"]))
     modes = {"JPEG": ["RGB", "L", "CMYK"], "WEBP": ["RGB", "RGBA"], "BMP": ["RGB", "L", "P", "1"], "GIF": ["P", "L"]}
+    modes["PNG"] = ["RGB", "RGBA", "L", "LA", "P", "1", "I;16"]
     mode = data.draw(st.sampled_from(modes.get(kind, ["RGB", "RGBA", "L", "LA", "P", "1", "I;16", "I"])))
     size = data.draw(st.sampled_from([(1, 1), (4, 4), (9, 30), (33, 8), (400, 4)]))
     content = io.BytesIO()
