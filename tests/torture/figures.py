@@ -67,7 +67,7 @@ def _killed(state: State) -> list[str]:
     return [
         "## Kills and failing writes",
         "",
-        f"{n_kills:,} kills and {n_errors:,} failing calls (of {n_places:,} in these commands, two kinds of error per call): "
+        f"{n_kills:,} of 500 kills; {f'{n_errors:,} of {n_places:,} failing calls' if n_places else 'no failing calls so far'}: "
         f"{n_failed:,} failures.",
         "",
         "Each command is killed with SIGKILL at random moments and in the middle of random calls that change a file, up to "
