@@ -200,7 +200,7 @@ def _check(features: Tensor | NDArray[Any], labels: ArrayLike, n_known: int) -> 
             f"{tuple(x.shape)} and {y.shape}.",
             code="features-shape",
         )
-    if not torch.isfinite(x).all():
+    if not all(torch.isfinite(part).all() for part in torch.split(x, MAX_SAMPLES)):
         raise DataError(
             "Some features are NaN or infinite.",
             fix="Check how the features were computed.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from newkind.data.feature_scale import LARGEST, SMALLEST, wrong_scale
 from newkind.errors import DataError
+from newkind.mapped import drop_pages
 
 __all__ = ["Rows", "centred_rows", "n_fitting"]
 
@@ -225,7 +225,7 @@ def _total(x: Tensor | NDArray[Any]) -> tuple[NDArray[np.float64], float]:
             with np.errstate(invalid="ignore", over="ignore"):
                 total += part.sum(axis=0, dtype=np.float64)
                 largest = max(largest, float(part.max()), -float(part.min()))
-            _drop_pages(x)
+            drop_pages(x)
         if not np.isfinite(total).all():
             return total, np.inf
     return total, largest
@@ -252,18 +252,5 @@ def _read(x: Tensor | NDArray[Any], start: int, stop: int, shift: Tensor) -> Ten
     if isinstance(x, Tensor):
         return (x[start:stop].to(shift) - shift).float()
     part = torch.from_numpy(np.array(x[start:stop], dtype=np.float64 if shift.dtype == torch.float64 else np.float32))
-    _drop_pages(x)
+    drop_pages(x)
     return part.to(shift.device).sub_(shift).float()
-
-
-def _drop_pages(x: NDArray[Any]) -> None:
-    """Release the pages of a memory map that were read; the file keeps their content."""
-    base: Any = x
-    while base is not None and not isinstance(base, np.memmap):
-        base = getattr(base, "base", None)
-    # Pages of a copy-on-write map ("c") may hold changes that exist nowhere else.
-    if base is None or getattr(base, "mode", "c") == "c" or not hasattr(mmap, "MADV_DONTNEED"):
-        return
-    mapping = getattr(base, "_mmap", None)
-    if isinstance(mapping, mmap.mmap):
-        mapping.madvise(mmap.MADV_DONTNEED)

@@ -19,6 +19,7 @@ from newkind.data.feature_scale import check_scale
 from newkind.data.names import Names
 from newkind.data.rgb import to_rgb
 from newkind.errors import BrokenImage, DataError
+from newkind.mapped import drop_pages
 
 __all__ = ["ArrayImages", "DatasetImages", "EncodedImages", "Features", "FileImages", "Images"]
 
@@ -322,6 +323,7 @@ class Features:
             )
         for start in range(0, len(self.values), ROWS_PER_CHECK):
             check_scale(self.values[start : start + ROWS_PER_CHECK], start)
+            drop_pages(self.values)
 
     def __len__(self) -> int:
         return len(self.values)

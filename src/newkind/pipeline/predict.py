@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from newkind.backbone.loader import Backbone
 from newkind.backbone.sources import OnlineTokens, ReadyFeatures, TokenSource
 from newkind.data import Skipped
+from newkind.data.feature_parts import has_feature_parts
 from newkind.data.image_files import find_images
 from newkind.data.items import Features, FileImages, Images
 from newkind.data.names import Names
@@ -53,7 +54,7 @@ def read_inputs(places: Sequence[Path], *, missing_ok: bool = False) -> Images |
     ----------
     places : sequence of Path
         Image files, folders, .txt files that list one image per line, or .npz files with features; or one .json file with
-        boxes, or one .tar file. An image that is given twice is predicted twice.
+        boxes, one .tar file, or one folder that `newkind features` wrote. An image that is given twice is predicted twice.
     missing_ok : bool, default=False
         Whether an image file that does not exist is passed on, so that it gets the status `unreadable`.
 
@@ -61,7 +62,7 @@ def read_inputs(places: Sequence[Path], *, missing_ok: bool = False) -> Images |
     -------
     Images or Features
     """
-    if len(places) == 1 and places[0].suffix.lower() in (".json", ".tar"):
+    if len(places) == 1 and (places[0].suffix.lower() in (".json", ".tar") or has_feature_parts(places[0])):
         return open_data(places[0]).catalog.items
     arrays = [place.suffix.lower() == ".npz" for place in places]
     if any(arrays):

@@ -42,6 +42,7 @@ KNOWN = 1
 NEW = 2
 UNSURE = 3
 LARGEST_HALF = 65504.0
+ROWS = 65_536  # Features that are converted at a time.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -343,7 +344,10 @@ def _half(features: NDArray[np.floating[Any]], kept: NDArray[np.bool_]) -> NDArr
     features = features if kept.all() else features[kept]
     if features.dtype == np.float16:
         return features
-    half: NDArray[np.float16] = np.clip(features, -LARGEST_HALF, LARGEST_HALF).astype(np.float16)
+    half = np.empty(features.shape, dtype=np.float16)
+    for start in range(0, len(features), ROWS):
+        part = slice(start, start + ROWS)
+        half[part] = np.clip(features[part], -LARGEST_HALF, LARGEST_HALF)
     return half
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from newkind import __version__, atomic
 from newkind.backbone.decoded_views import DIGEST_BYTES
+from newkind.data.npy import NUMPY_ERRORS
 from newkind.errors import RunError
 from newkind.runs.decision_log import DecisionLog
 from newkind.runs.format_1 import upgrade_config
@@ -38,6 +39,8 @@ REFITS = "refits"
 """Folder of accepted refits."""
 NEW = ".new"
 """Folder of a run that is prepared to replace the one in whose folder it is."""
+ROWS = 65_536
+"""Features that are converted at a time."""
 REPORT_MARK = '<meta name="generator" content="Newkind '
 """A file with this at its beginning is a report."""
 
@@ -322,15 +325,17 @@ class Run:
 
     def write_features(self, features: NDArray[np.floating]) -> None:
         """Write features (n, d), one row per line of assignments.csv, in half precision."""
-        content = io.BytesIO()
-        np.save(content, to_half(features), allow_pickle=False)
-        atomic.write_bytes(self.features_file, content.getbuffer())
+        header = {"descr": "<f2", "fortran_order": False, "shape": features.shape}
+        with atomic.replacing(self.features_file) as file:
+            np.lib.format.write_array_header_1_0(file, header)
+            for start in range(0, len(features), ROWS):
+                file.write(to_half(features[start : start + ROWS]).tobytes())
 
     def features(self) -> NDArray[np.float16] | None:
         """Features (n, d) of the run; None if it has none or the file is damaged."""
         try:
             found: NDArray[np.float16] = np.load(self.features_file, allow_pickle=False, mmap_mode="r")
-        except (OSError, ValueError, EOFError):
+        except NUMPY_ERRORS:
             return None
         return found if found.ndim == 2 and found.dtype == np.float16 else None
 
@@ -345,7 +350,7 @@ class Run:
         """Digests of the images' contents; None if the run has none, as older runs and runs from features, or it is damaged."""
         try:
             found = np.load(self.digests_file, allow_pickle=False)
-        except (OSError, ValueError, EOFError):
+        except NUMPY_ERRORS:
             return None
         if found.dtype != np.uint8 or found.ndim != 2 or found.shape[1] != DIGEST_BYTES:
             return None

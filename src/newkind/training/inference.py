@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,6 +77,8 @@ class Layout:
     def probabilities(self, p: Tensor) -> Tensor:
         """Probabilities (b, n_categories) of categories, from those of prototypes p (b, K)."""
         n = len(self.is_new)
+        if torch.equal(self.category_of.cpu(), torch.arange(n)):
+            return p
         return p.new_zeros(len(p), n + 1).index_add_(1, self.category_of.to(p.device), p)[:, :n]
 
 
@@ -115,8 +117,8 @@ def image_features(
     encoder.eval()
     batches = _own_batches(len(images), max(batch_size // len(views), 1))
     found = source.evaluation_batches((images[batch] for batch in batches), views)
-    rows = [view_mean(encoder.features(batch.tokens.to(device)), len(views)).float().cpu() for batch in found]
-    return _gathered(rows, device)
+    rows = (view_mean(encoder.features(batch.tokens.to(device)), len(views)).float().cpu() for batch in found)
+    return _gathered(rows, sum(map(len, batches)), device)
 
 
 def view_mean(features: Tensor, n_views: int) -> Tensor:
@@ -259,9 +261,14 @@ def _condense(network: Network, features: Tensor, p: Tensor, given: Tensor, layo
     return torch.stack([column.double() for column in columns], dim=1).cpu()
 
 
-def _gathered(rows: list[Tensor], device: torch.device) -> Tensor:
-    """Rows of all processes, on the CPU."""
-    joined = torch.cat(rows) if rows else torch.zeros(0, 0)
+def _gathered(parts: Iterator[Tensor], n_rows: int, device: torch.device) -> Tensor:
+    """Rows of all processes, on the CPU; `parts` are the `n_rows` of this one, which are in memory once."""
+    joined, end = torch.zeros(0, 0), 0
+    for part in parts:
+        if not end:
+            joined = torch.empty(n_rows, part.shape[1])
+        joined[end : end + len(part)] = part
+        end += len(part)
     return distributed.gather_uneven(joined.to(device) if device.type == "cuda" else joined).cpu()
 
 
