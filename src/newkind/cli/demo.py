@@ -42,8 +42,9 @@ def demo(
         return
     groceries = fetch_groceries(folder / "groceries")
     run = discover(groceries, folder / "run", image_size=IMAGE_SIZE, verbose=True)
-    plain = {"method": "kmeans", "first_answer": False, "report": False}
-    baseline = discover(groceries, folder / "kmeans", image_size=IMAGE_SIZE, **plain)
+    baseline = discover(
+        groceries, folder / "kmeans", method="kmeans", image_size=IMAGE_SIZE, first_answer=False, report=False
+    )
     _print_result(run, baseline)
     print_line(f"\nIt took {duration(time.perf_counter() - start)}. Assignments: {run.run.assignments_file}")
     print_line(f"Report to look at: {run.run.report_file}\n\nTry next:")
