@@ -1,6 +1,7 @@
 """A model as ONNX: onnxruntime gives the probabilities that Newkind gives, without importing torch."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import asdict
@@ -8,20 +9,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from sklearn.datasets import load_sample_images
 
 import newkind
 from error_codes import raises
 from newkind.config import DEFAULT_BACKBONE
+from newkind.data.crops import ViewRecipe
 from newkind.discovery import Discovery
 from newkind.errors import DataError, RunError
+from newkind.export.onnx_file import PixelModel
 from newkind.export.onnx_model import OnnxModel, list_images, predict_images
-from newkind.paths import cache_dir
 from newkind.runs.assignment import Assignment
+from newkind.runs.model_io import load_model
 
-REAL_WEIGHTS = cache_dir("weights") / f"{DEFAULT_BACKBONE}.safetensors"
-"""The user's, before the tests have a cache folder of their own."""
+REAL_WEIGHTS = Path(os.environ["NEWKIND_USER_WEIGHTS"]) / f"{DEFAULT_BACKBONE}.safetensors"
+"""The user's; the tests have a cache folder of their own."""
 BACKBONE = {"backbone": "vit_tiny_patch16_224", "random_weights": True, "image_size": 32, "device": "cpu"}
 
 
@@ -65,6 +69,17 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Discovery, Path]:
     run.rename("new-01", "temple | turned")
     run.merge(["temple", "new-02"])
     return run, run.export(folder / "model.onnx", format="onnx")
+
+
+def test_a_calibrated_read_out_is_exported(model: tuple[Discovery, Path]) -> None:
+    loaded = load_model(model[0].run, device="cpu")
+    loaded.network.method.read_out_smoothing.fill_(0.2)
+    exported = PixelModel(loaded, ViewRecipe(image_size=32)).eval()
+    pixels = torch.randint(0, 256, (2, 1, 3, 32, 32), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+    with torch.no_grad():
+        p, features = exported(pixels)[:2]
+        expected = loaded.network.category_probabilities(features) @ exported.share
+    torch.testing.assert_close(p, expected)
 
 
 def test_probabilities_are_those_of_predict(model: tuple[Discovery, Path]) -> None:

@@ -68,20 +68,27 @@ def within_class_whitening(
     if not 0 <= shrinkage <= 1:
         raise ConfigError(f"`shrinkage` must be between 0 and 1; got {shrinkage}.", code="shrinkage-range")
     classes, y = np.unique(given, return_inverse=True)
-    means, total = np.zeros((len(classes), samples.shape[1])), np.zeros(samples.shape[1])
-    for own, part in _parts(samples, y):
-        np.add.at(means, own, part)
-        total += part.sum(axis=0)
-    means /= np.bincount(y)[:, None]
-    scatter = np.zeros((samples.shape[1], samples.shape[1]))
-    for own, part in _parts(samples, y):
-        part -= means[own]
-        scatter += part.T @ part
-    center, covariance = total / len(samples), scatter / max(len(samples) - len(classes), 1)
+    center, covariance = _center_and_covariance(samples, y, len(classes))
     if np.trace(covariance) / len(covariance) <= SMALLEST_VARIANCE:
         return center, np.eye(len(covariance))
     values, vectors = np.linalg.eigh(_shrunk(covariance, shrinkage))
     return center, vectors / np.sqrt(values)
+
+
+def _center_and_covariance(
+    samples: NDArray[np.floating], y: NDArray[np.int64], n_classes: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean (d,) of all samples (n, d), and their covariance (d, d) within the classes y (n,)."""
+    dim = samples.shape[1]
+    means, total, scatter = np.zeros((n_classes, dim)), np.zeros(dim), np.zeros((dim, dim))
+    for own, part in _parts(samples, y):
+        np.add.at(means, own, part)
+        total += part.sum(axis=0)
+    means /= np.bincount(y)[:, None]
+    for own, part in _parts(samples, y):
+        part -= means[own]
+        scatter += part.T @ part
+    return total / len(samples), scatter / max(len(samples) - n_classes, 1)
 
 
 def _parts(

@@ -32,7 +32,7 @@ CARD = "MODEL.md"
 OPSET = 18
 
 
-class _WholeModel(nn.Module):
+class PixelModel(nn.Module):
     """From pixels to probabilities of categories."""
 
     mean: Tensor
@@ -53,8 +53,9 @@ class _WholeModel(nn.Module):
             )
         model.backbone.trunk.use_precision("fp32")
         self.trunk, self.network = model.backbone.trunk, model.network
-        self.temperature = float(model.network.method.temperature)
-        self.has_outliers = model.network.method.has_outlier_rule
+        method = model.network.method
+        self.temperature, self.smoothing = float(method.temperature), float(method.smoothing)
+        self.has_outliers = method.has_outlier_rule
         layout, n_categories = model.layout, len(model.categories)
         self.register_buffer("mean", torch.tensor(recipe.mean).view(1, 3, 1, 1))
         self.register_buffer("std", torch.tensor(recipe.std).view(1, 3, 1, 1))
@@ -67,7 +68,9 @@ class _WholeModel(nn.Module):
         features = self.network.features(self.trunk._forward(views))  # (B * V, d)
         features = features.view(-1, pixels.shape[1], features.shape[1]).mean(dim=1)
         logits = self.network.method.logits(features).float()
-        found = (logits / self.temperature).softmax(dim=-1) @ self.share, features
+        p = (logits / self.temperature).softmax(dim=-1)
+        p = (1 - self.smoothing) * p + self.smoothing / p.shape[-1]
+        found = p @ self.share, features
         return (*found, self.network.method.outliers(features)) if self.has_outliers else found
 
 
@@ -83,14 +86,14 @@ def write_onnx(contents: ExportContents, out: Path, options: ExportOptions) -> N
     precision = model.config.trunk_precision
     if precision != "fp32":
         logger.warning(f"The run computed its trunk in {precision}; the exported model computes it in fp32.")
-    content = _exported(_WholeModel(model, recipe).eval(), model, recipe, _about(contents, model, recipe))
+    content = _exported(PixelModel(model, recipe).eval(), model, recipe, _about(contents, model, recipe))
     text = model_card(contents, model, recipe)
     with replacing(out, overwrite=False) as file:
         file.write(content)
     write_text(card, text)
 
 
-def _exported(whole: _WholeModel, model: LoadedModel, recipe: ViewRecipe, about: dict[str, Any]) -> bytes:
+def _exported(whole: PixelModel, model: LoadedModel, recipe: ViewRecipe, about: dict[str, Any]) -> bytes:
     """Serialised ONNX model; weights are inside of it."""
     try:
         import onnxscript  # noqa: F401 - torch needs it, and it is an extra
