@@ -20,13 +20,18 @@ ROOT = SOURCE.parent.parent
 # Data flows one way: a module imports only from its own package and from those above it.
 LAYERS = [
     "errors",
+    "terminal",
+    "schema",
     "setting",
+    "shard",
     "optimizer_config",
     "config",
     "reading",
     "effort",
     "atomic",
+    "mapped",
     "paths",
+    "wheels",
     "progress",
     "distributed",
     "device",
@@ -41,9 +46,12 @@ LAYERS = [
     "pipeline",
     "report",
     "review",
+    "export",
     "experiments",
+    "decided_run",
     "discovery",
     "api",
+    "fitted_as_run",
     "estimator",
     "sklearn",
     "cli",
@@ -283,7 +291,7 @@ def test_imported_packages_are_declared() -> None:
         "tensorboard": "tensorboard",
         "onnxruntime": "onnx",
     }
-    names |= {"openpyxl": "excel", "pyarrow": "parquet", "pillow_heif": "heic"}
+    names |= {"openpyxl": "excel", "pyarrow": "parquet", "pillow_heif": "heic", "IPython": "notebook"}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = {re.split(r"[<>=\[ ]", item)[0].lower().replace("_", "-") for item in project["dependencies"]}
     declared |= set(project["optional-dependencies"])

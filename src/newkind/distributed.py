@@ -207,6 +207,8 @@ def gather_uneven(x: Tensor) -> Tensor:
     Tensor of shape (sum of N_r, ...)
         In the order of ranks.
     """
+    if world_size() == 1:
+        return x.detach()
     lengths = gather(torch.tensor([len(x)], device=x.device)).tolist()  # (W,)
     padding = x.new_zeros(max(lengths) - len(x), *x.shape[1:])
     padded = gather(torch.cat([x.detach(), padding])).view(len(lengths), max(lengths), *x.shape[1:])

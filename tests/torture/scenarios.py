@@ -1,23 +1,25 @@
 """What is tortured: a command, what it starts from, what must be the same at the end, and what must never be lost."""
 
+import hashlib
 import json
 import os
 import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from sessions import ACKNOWLEDGED
 
 from feature_clusters import feature_clusters
 
 __all__ = ["SCENARIOS", "Scenario", "leftovers"]
 
 BACKBONE = ["--backbone", "vit_tiny_patch16_224", "--random-weights", "--image-size", "32"]
-TRAINED = ["--recipe", "release", "--epochs", "3", "--batch-size", "32", "--checkpoint-seconds", "0", "--no-report"]
+TRAINED = ["--recipe", "release", "--epochs", "2", "--batch-size", "32", "--checkpoint-seconds", "0", "--no-report"]
 QUICK = ["--method", "kmeans", "--n-categories", "6", "--no-report"]
 UNEQUAL = ("environment.json", "report.html", ".lock", "lock")
 """Files with times or versions in them, and empty ones."""
@@ -30,7 +32,8 @@ class Scenario:
     """A command and what is expected of it.
 
     `prepare` fills the folder that it starts from, `before` are commands that are part of that. `compared` is what has to be
-    the same at the end; `kept` has to be the same at any moment, and returns an empty Counter where nothing can be lost.
+    the same at the end, together with what `read` returns; `kept` has to be the same at any moment, and returns an empty
+    Counter where nothing can be lost.
     """
 
     name: str
@@ -40,10 +43,11 @@ class Scenario:
     before: tuple[tuple[str, ...], ...] = ()
     kept: Callable[[Path, Path], Counter[bytes]] = lambda *_: Counter()
     needs_other_disk: bool = False
+    read: Callable[[Path], Content] | None = None
 
     def content(self, folder: Path, other: Path) -> Content:
         """What has to be the same at the end: files and links by their names, without times."""
-        found: Content = {}
+        found: Content = {} if self.read is None else self.read(folder)
         for name in self.compared:
             root = other if name == "OTHER" else folder / name
             for path in [root] if root.is_file() else sorted(root.rglob("*")):
@@ -55,6 +59,11 @@ class Scenario:
                 elif path.is_file():
                     found[key] = _without_times(path)
         return found
+
+    def digest(self, folder: Path, other: Path) -> str:
+        """Digest of everything that is there, except times and empty locks."""
+        everything = replace(self, compared=(".", "OTHER"), read=None).content(folder, other)
+        return hashlib.sha256(repr(sorted(everything.items())).encode()).hexdigest()
 
 
 def _without_times(path: Path) -> bytes:
@@ -83,7 +92,7 @@ def _images(folder: Path) -> None:
     rng = np.random.default_rng(0)
     colours = {"red": (200, 30, 30), "green": (30, 200, 30), "blue": (30, 30, 200), "grey": (120, 120, 120)}
     for kind, colour in colours.items():
-        for i in range(8):
+        for i in range(4):
             place = kind if kind in ("red", "green") and i % 2 else "unlabelled"
             path = folder / "img" / place / f"{kind}{i}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -93,6 +102,16 @@ def _images(folder: Path) -> None:
     (folder / "img" / "unlabelled" / "blue0.png").rename(folder / "store" / "blue0.png")
     (folder / "img" / "unlabelled" / "blue0.png").symlink_to("../../store/blue0.png")
     (folder / "img" / "unlabelled" / "grey9.png").symlink_to("grey1.png")
+
+
+def _more_images(folder: Path) -> None:
+    """The same pictures, and some more of them that arrive later."""
+    _images(folder)
+    rng = np.random.default_rng(1)
+    (folder / "more").mkdir()
+    for i in range(4):
+        pixels = np.array((200, 200, 30) if i % 2 else (30, 30, 200)) + rng.integers(-25, 25, (40, 44, 3))
+        Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(folder / "more" / f"{i}.png")
 
 
 def _pictures(folder: Path, other: Path) -> Counter[bytes]:
@@ -106,15 +125,49 @@ def _files(*folders: Path) -> Iterator[Path]:
         yield from (path for path in folder.rglob("*.png") if path.is_file())
 
 
+def _copied(folder: Path) -> Path:
+    """A copy of the run, because opening a run may finish what a killed process had begun."""
+    scratch = folder.parent / "opened"
+    shutil.rmtree(scratch, ignore_errors=True)
+    shutil.copytree(folder / "run", scratch)
+    return scratch
+
+
+def _acknowledged(folder: Path, _: Path) -> Counter[bytes]:
+    """Decisions that were acknowledged are in the log, and the run can be read."""
+    from newkind.runs.current_answer import current_answer
+    from newkind.runs.decision_log import DecisionLog
+    from newkind.runs.run import Run
+
+    noted = folder.parent / ACKNOWLEDGED.name
+    run = Run.open(_copied(folder))
+    assert DecisionLog(run.folder).last >= int(noted.read_text() if noted.exists() else 0)
+    assert len(current_answer(run)) == 96
+    return Counter()
+
+
+def _decided(folder: Path) -> Content:
+    """The events without their times, and the answer that they lead to."""
+    from newkind.runs.assignments import assignments_csv, category_rows
+    from newkind.runs.current_answer import current_answer
+    from newkind.runs.decision_log import DecisionLog
+    from newkind.runs.run import Run
+
+    run = Run.open(_copied(folder))
+    answer = current_answer(run)
+    return {
+        "events": json.dumps([event.decision.to_json() for event in DecisionLog(run.folder).events()]),
+        "assignments": assignments_csv(answer.assignments()),
+        "categories": json.dumps(category_rows(answer.list_categories())),
+    }
+
+
 def _answer(folder: Path, other: Path) -> Counter[bytes]:
     """The run can be read at any moment, and its assignments are those of its settings."""
     from newkind.runs.assignments import read_assignments
     from newkind.runs.run import Run
 
-    scratch = folder.parent / "opened"  # opening a run may finish what a killed process had begun
-    shutil.rmtree(scratch, ignore_errors=True)
-    shutil.copytree(folder / "run", scratch)
-    run = Run.open(scratch)
+    run = Run.open(_copied(folder))
     assert len(read_assignments(run)) == 96
     assert json.loads(run.categories_file.read_text())
     assert run.config()["assignments"]["rows"] == 96
@@ -129,7 +182,7 @@ SCENARIOS = [
     Scenario("discover", (*DISCOVER, *TRAINED), _features, ("run",)),
     Scenario(
         "discover, images",
-        ("discover", "img", "--out", "run", *BACKBONE, "--views", "2", "--epochs", "2", "--batch-size", "16"),
+        ("discover", "img", "--out", "run", *BACKBONE, "--views", "2", "--epochs", "1", "--batch-size", "16"),
         _images,
         ("run", "cache"),
     ),
@@ -141,8 +194,27 @@ SCENARIOS = [
         before=((*DISCOVER, *QUICK),),
         kept=_answer,
     ),
+    Scenario(
+        "continue",
+        ("discover", "--continue", "run", "--add", "more", "--out", "next", "--no-report"),
+        _more_images,
+        ("next",),
+        before=(FROM_IMAGES, ("rename", "run", "new-01", "Samoyed")),
+    ),
     Scenario("cache", ("cache", "img", *BACKBONE, "--views", "2"), _images, ("cache",)),
     Scenario("predict", ("predict", "run", "img", "--out", "p.csv"), compared=("p.csv",), **PREPARED),
+    *(
+        Scenario(
+            name,
+            (session,),
+            _features,
+            ("run/refits",),
+            before=((*DISCOVER, "--effort", "quick", "--no-report"),),
+            kept=_acknowledged,
+            read=_decided,
+        )
+        for name, session in {"decide, refit": "session:decide", "review": "session:review"}.items()
+    ),
     *(
         Scenario(f"sort, {mode}", (*SORT, mode), compared=("sorted", "img", "store"), kept=_pictures, **PREPARED)
         for mode in ("symlink", "copy", "move")
@@ -157,13 +229,26 @@ SCENARIOS = [
     ),
     Scenario(
         "tune",
-        ("tune", "data.npz", "--out", "tuned", "--try", "head_rate=1,2", "--epochs", "1", "--batch-size", "16"),
+        (
+            "tune",
+            "data.npz",
+            "--out",
+            "tuned",
+            "--try",
+            "head_rate=1,2",
+            "--epochs",
+            "1",
+            "--batch-size",
+            "16",
+            "--folds",
+            "2",
+        ),
         _more_classes,
         ("tuned",),
     ),
     Scenario(
         "bench",
-        ("bench", "methods", "--data", "data.npz", "--out", "b", "--methods", "kmeans", "--seeds", "2", "--no-figures"),
+        ("bench", "methods", "--data", "data.npz", "--out", "b", "--methods", "kmeans", "--seeds", "1", "--no-figures"),
         _features,
         ("b/runs",),  # tables contain times
     ),

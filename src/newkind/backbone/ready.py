@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from newkind.backbone.tokens import EVALUATION, EVERY_ROW, Batches, EvaluationBatch, Seed, Tokens, Views
 from newkind.data import Features, Skipped
+from newkind.mapped import drop_pages
 
 __all__ = ["ReadyFeatures"]
 
@@ -36,6 +37,7 @@ class ReadyFeatures:
         digest = hashlib.sha256(str(self.features.values.shape).encode())
         for start in range(0, len(self.features), 65536):
             digest.update(np.ascontiguousarray(self.features.values[start : start + 65536]).data)
+            drop_pages(self.features.values)
         return digest.digest()
 
     def training_batches(
@@ -54,6 +56,7 @@ class ReadyFeatures:
         """The features of each batch, once per view; `cls` is the feature."""
         for batch in batches:
             yield EvaluationBatch(np.arange(len(batch)), self._tokens(np.tile(batch, len(views))))
+            drop_pages(self.features.values)
 
     def _tokens(self, items: NDArray[np.int64]) -> Tokens:
         """Features of items (B,) as Tokens with N = 0."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,11 +13,20 @@ from newkind.cli.options import MinConfidence, RunFolder
 
 if TYPE_CHECKING:
     from newkind.data.items import Features, FileImages, Images
+    from newkind.pipeline.predict_parts import InputParts
     from newkind.runs.assignment import Assignment
+    from newkind.runs.model_io import LoadedModel
+    from newkind.runs.run import Run
+    from newkind.shard import Shard
 
 __all__ = ["predict"]
 
 REPORT = "Also write a page with the images: as --out, but .html, or predictions.html."
+OUT = (
+    "CSV file to write; or a folder, with a slash at its end, for Parquet files that the same command completes after an "
+    "interruption. Default: standard output."
+)
+SHARD = "Number of this worker, from 0, and number of workers, which share the files of a folder. Default: 0/1."
 
 
 def predict(
@@ -26,7 +37,9 @@ def predict(
             help="Images, folders, .txt lists of images, .npz files with features, or one .json or .tar file."
         ),
     ],
-    out: Annotated[Path | None, typer.Option(help="CSV file to write. Default: standard output.")] = None,
+    out: Annotated[str | None, typer.Option(help=OUT)] = None,
+    shard: Annotated[str | None, typer.Option(help=SHARD, metavar="I/N")] = None,
+    part_size: Annotated[int, typer.Option(help="Number of images per Parquet file.", min=1)] = 4096,
     report: Annotated[bool, typer.Option("--report", help=REPORT)] = False,
     min_confidence: MinConfidence = 0.0,
     weights: Annotated[
@@ -35,6 +48,68 @@ def predict(
     device: Annotated[str, typer.Option(help="Device: cpu, cuda, mps or auto.")] = "auto",
 ) -> None:
     """Assign new images to the categories of a run. `novelty` is the probability of all new categories together."""
+    from newkind import distributed
+    from newkind.errors import ConfigError
+    from newkind.pipeline.predict_parts import open_parts
+    from newkind.runs.model_io import load_model
+    from newkind.runs.run import Run
+    from newkind.shard import Shard
+
+    opened = Run.open(Path(run))
+
+    def model() -> LoadedModel:
+        return load_model(opened, device=device, weights=weights)
+
+    in_parts = out is not None and (out.endswith(("/", os.sep)) or Path(out).is_dir())
+    if out is not None and in_parts and not report:
+        distributed.init_from_environment()
+        with distributed.clear_message():
+            own = Shard.parse(shard or "0/1").divided(rank=distributed.rank(), n_processes=distributed.world_size())
+            _predict_parts(model, open_parts(images, size=part_size), Path(out), own, min_confidence)
+        distributed.shutdown()
+        return
+    if in_parts or shard is not None:
+        raise ConfigError(
+            "`report` cannot be combined with a folder." if in_parts else "`shard` needs a folder.",
+            fix="Use a CSV file." if in_parts else "End `out` with a slash, as in PARTS/.",
+            code="needs-file" if in_parts else "needs-folder",
+        )
+    _predict_file(opened, model, images, None if out is None else Path(out), report, min_confidence)
+
+
+def _predict_parts(
+    load: Callable[[], LoadedModel], inputs: InputParts, out: Path, own: Shard, min_confidence: float
+) -> None:
+    """Write one Parquet file per part of the images, in every process its own."""
+    import logging
+
+    from newkind import distributed
+    from newkind.cli.messages import print_line
+    from newkind.data.wording import count
+    from newkind.pipeline.predict_parts import predict_parts
+    from newkind.progress import progress_bar
+
+    with progress_bar("Predicting", len(inputs) // own.count, show=distributed.main_process()) as advance:
+        found = predict_parts(load(), inputs, out, shard=own, min_confidence=min_confidence, advance=advance)
+    distributed.barrier()
+    logger = logging.getLogger(__name__)
+    if found.n_found:
+        logger.info(f"{count(found.n_found, 'part')} of {found.n_parts} existed already.")
+    unread = f", {found.n_unreadable:,} of them unreadable" if found.n_unreadable else ""
+    logger.info(f"{count(found.n_images, 'image')} predicted{unread}.")
+    if distributed.main_process():
+        print_line(f"Results: {out}")
+
+
+def _predict_file(
+    run: Run,
+    load: Callable[[], LoadedModel],
+    images: list[Path],
+    out: Path | None,
+    report: bool,
+    min_confidence: float,
+) -> None:
+    """Write one CSV file."""
     import logging
 
     from newkind.backbone.decoded_views import log_skipped
@@ -45,15 +120,12 @@ def predict(
     from newkind.pipeline.predict import read_inputs
     from newkind.progress import progress_bar
     from newkind.report.predictions import write_predictions
-    from newkind.runs.model_io import load_model
-    from newkind.runs.run import Run
 
-    opened = Run.open(Path(run))
     _check_out(out)
     items = read_inputs(images)
     if report:
         _images(items)  # raises for features
-    model = load_model(opened, device=device, weights=weights)
+    model = load()
     with progress_bar("Predicting", len(items)) as advance:
         found = run_prediction(model, items, min_confidence=min_confidence, advance=advance)
     log_skipped(found.skipped)
@@ -65,7 +137,7 @@ def predict(
         raise DataError("None of the images can be read.", code="nothing-readable")
     if report:
         page = (out or Path("predictions.csv")).with_suffix(".html")
-        write_predictions(opened, _images(items), found.assignments, model.categories, page)
+        write_predictions(run, _images(items), found.assignments, model.categories, page)
         logger.info(f"Page with the images: {page}")
     if not _write(found.assignments, out):
         return
@@ -99,14 +171,16 @@ def _write(lines: list[Assignment], out: Path | None) -> bool:
     from newkind.atomic import replacing, to_bytes
     from newkind.runs.assignments import assignments_csv
     from newkind.runs.formulas import warn_of_formulas
+    from newkind.terminal import printable_lines
 
-    content = to_bytes(assignments_csv(lines))
+    text = assignments_csv(lines)
     if out is None:
-        sys.stdout.buffer.write(content)
+        # A file or a pipe gets the bytes of the names; a terminal would obey the escapes in them.
+        sys.stdout.buffer.write(to_bytes(printable_lines(text) if sys.stdout.isatty() else text))
         return False
     warn_of_formulas(name for line in lines for name in (line.file, line.category))
     with replacing(out, overwrite=False) as file:
-        file.write(content)
+        file.write(to_bytes(text))
     return True
 
 

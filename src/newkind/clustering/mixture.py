@@ -38,6 +38,8 @@ LEAST_SIZE = 1e-3
 """Lower bound of a category's size, relative to its target, in its offset."""
 CHUNK = 1 << 22
 """Number of memberships computed at once."""
+HELD = 1 << 25
+"""Number of features, and of labels in one-hot form, that are copied at once."""
 STILL = 1e-7
 """The iteration ends when no direction moves further than this, squared."""
 FIRST_STEPS = 20
@@ -61,6 +63,26 @@ class TargetSizes:
     target: Tensor
     balance: Tensor
     expected: NDArray[np.float64]
+
+    def scaled(self, labels: Tensor, n_rows: int) -> TargetSizes:
+        """Return the sizes among all samples, from those among a random sample.
+
+        Parameters
+        ----------
+        labels : tensor of int64, shape (n_samples,)
+            Class of each of all samples, or -1 for unlabelled.
+        n_rows : int
+            Number of samples that these sizes were estimated from.
+
+        Returns
+        -------
+        TargetSizes
+        """
+        n_known, times = len(self.expected), len(labels) / n_rows
+        expected = self.expected * times
+        given = torch.bincount(labels[labels >= 0], minlength=n_known).cpu()
+        known = given + torch.from_numpy(expected)
+        return TargetSizes(torch.cat([known.to(self.target), self.target[n_known:] * times]), self.balance, expected)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +217,7 @@ def fit_mixture(
 @torch.no_grad()
 def refine_mixture(
     z: Tensor,
-    directions: Tensor,
+    start: Tensor | Mixture,
     *,
     labels: Tensor,
     sizes: TargetSizes,
@@ -209,8 +231,8 @@ def refine_mixture(
     ----------
     z : tensor of shape (n_samples, n_features)
         Features of unit length.
-    directions : tensor of shape (n_categories, n_features)
-        Directions to start from, of any length, known classes first.
+    start : tensor of shape (n_categories, n_features), or Mixture
+        Directions to start from, of any length, known classes first; or a mixture, whose offsets are used, too.
     labels : tensor of int64, shape (n_samples,)
         Class of each sample, or -1 for unlabelled.
     sizes : TargetSizes
@@ -236,12 +258,13 @@ def refine_mixture(
     >>> (z @ found.directions.T).argmax(dim=1).tolist()
     [0, 0, 0, 1, 1, 1]
     """
+    begin = start if isinstance(start, Mixture) else Mixture(start, z.new_zeros(len(start)), 0.0)
+    directions, b = begin.directions, begin.offsets
     k, free = len(directions), labels < 0
     target, balance = sizes.target.to(z), sizes.balance.to(z)
-    given = F.one_hot(labels[~free], k).to(z)  # (labelled, K)
-    fixed, fixed_sizes = given.T @ z[~free], given.sum(dim=0)
-    c, b = F.normalize(directions, dim=1), z.new_zeros(k)
-    rows = z if bool(free.all()) else z[free]
+    fixed, fixed_sizes = _labelled_sums(z, labels, k)
+    c = F.normalize(directions, dim=1)
+    rows = _Free(z, free)
     never = _row_pairs(forbidden, free)
     # Small enough that offsets do not oscillate about their aim, however large the balance.
     step = 1 / (1 + float(balance.max())) if k else 1.0
@@ -263,11 +286,38 @@ def _row_pairs(forbidden: Tensor | None, free: Tensor) -> Tensor:
     return torch.stack([(free.cumsum(0) - 1)[pairs[:, 0]], pairs[:, 1]], dim=1)
 
 
-def _members(rows: Tensor, c: Tensor, b: Tensor, temperature: float, never: Tensor) -> tuple[Tensor, Tensor]:
+class _Free:
+    """The unlabelled rows of z (n, d). They are copied once, unless they are many."""
+
+    def __init__(self, z: Tensor, free: Tensor) -> None:
+        self.places = None if bool(free.all()) else free.nonzero().squeeze(1)
+        self.n_rows = len(z) if self.places is None else len(self.places)
+        self.rows = z
+        if self.places is not None and self.n_rows * z.shape[1] <= HELD:
+            self.rows, self.places = z[self.places], None
+
+    def part(self, start: int, size: int) -> Tensor:
+        """Rows (b, d) from `start` on."""
+        some = slice(start, start + size)
+        return self.rows[some] if self.places is None else self.rows[self.places[some]]
+
+
+def _labelled_sums(z: Tensor, labels: Tensor, n_categories: int) -> tuple[Tensor, Tensor]:
+    """Sums (K, d) of the labelled rows of z (n, d), and their numbers (K,)."""
+    sums = z.new_zeros(n_categories, z.shape[1])
+    counts = z.new_zeros(n_categories)
+    for place in torch.split((labels >= 0).nonzero().squeeze(1), max(HELD // max(n_categories, z.shape[1]), 1)):
+        given = F.one_hot(labels[place], n_categories).to(z)  # (labelled, K)
+        sums += given.T @ z[place]
+        counts += given.sum(dim=0)
+    return sums, counts
+
+
+def _members(rows: _Free, c: Tensor, b: Tensor, temperature: float, never: Tensor) -> tuple[Tensor, Tensor]:
     """Sums (K, d) of rows (n, d) weighted by membership, and sums (K,) of memberships, without forbidden pairs (m, 2)."""
     sums, members, size = torch.zeros_like(c), torch.zeros_like(b), max(CHUNK // len(c), 1)
-    for start in range(0, len(rows), size):
-        x = rows[start : start + size]
+    for start in range(0, rows.n_rows, size):
+        x = rows.part(start, size)
         logits = torch.addmm(b, x, c.T / temperature)
         if len(never):
             own = never[(never[:, 0] >= start) & (never[:, 0] < start + size)]

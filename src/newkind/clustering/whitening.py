@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.covariance import shrunk_covariance
 
 from newkind.errors import ConfigError, DataError
 
 __all__ = ["within_class_whitening"]
 
+ROWS = 65_536
+"""Samples that are converted to float64 at a time."""
 SMALLEST_VARIANCE = float(np.finfo(np.float32).tiny)
 """Classes whose mean variance is not above this have no spread to normalise."""
 
@@ -56,7 +59,7 @@ def within_class_whitening(
     >>> np.ptp(z[:4], axis=0).round(3).tolist()  # class 0 was 4 wide and 1 high
     [1.732, 1.732]
     """
-    samples, given = np.asarray(x, dtype=np.float64), np.asarray(labels)
+    samples, given = np.asarray(x), np.asarray(labels)
     if samples.ndim != 2 or given.shape != samples.shape[:1] or 0 in samples.shape:
         raise DataError(
             f"Whitening needs features (n, d) and n labels; got shapes {samples.shape} and {given.shape}.",
@@ -65,12 +68,41 @@ def within_class_whitening(
     if not 0 <= shrinkage <= 1:
         raise ConfigError(f"`shrinkage` must be between 0 and 1; got {shrinkage}.", code="shrinkage-range")
     classes, y = np.unique(given, return_inverse=True)
-    means = np.zeros((len(classes), samples.shape[1]))
-    np.add.at(means, y, samples)
-    means /= np.bincount(y)[:, None]
-    rest = samples - means[y]
-    covariance = rest.T @ rest / max(len(samples) - len(classes), 1)
+    center, covariance = _center_and_covariance(samples, y, len(classes))
     if np.trace(covariance) / len(covariance) <= SMALLEST_VARIANCE:
-        return samples.mean(axis=0), np.eye(len(covariance))
-    values, vectors = np.linalg.eigh(shrunk_covariance(covariance, shrinkage))
-    return samples.mean(axis=0), vectors / np.sqrt(values)
+        return center, np.eye(len(covariance))
+    values, vectors = np.linalg.eigh(_shrunk(covariance, shrinkage))
+    return center, vectors / np.sqrt(values)
+
+
+def _center_and_covariance(
+    samples: NDArray[np.floating], y: NDArray[np.int64], n_classes: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean (d,) of all samples (n, d), and their covariance (d, d) within the classes y (n,)."""
+    dim = samples.shape[1]
+    means, total, scatter = np.zeros((n_classes, dim)), np.zeros(dim), np.zeros((dim, dim))
+    for own, part in _parts(samples, y):
+        np.add.at(means, own, part)
+        total += part.sum(axis=0)
+    means /= np.bincount(y)[:, None]
+    for own, part in _parts(samples, y):
+        part -= means[own]
+        scatter += part.T @ part
+    return total / len(samples), scatter / max(len(samples) - n_classes, 1)
+
+
+def _parts(
+    samples: NDArray[np.floating], classes: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+    """Classes (b,) and copies in float64 (b, d) of a part of the samples at a time."""
+    for start in range(0, len(samples), ROWS):
+        part = slice(start, start + ROWS)
+        yield classes[part], samples[part].astype(np.float64)
+
+
+def _shrunk(covariance: NDArray[np.float64], shrinkage: float) -> NDArray[np.float64]:
+    """Covariance (d, d) with a share of a multiple of the identity."""
+    from sklearn.covariance import shrunk_covariance  # slow to import
+
+    found: NDArray[np.float64] = shrunk_covariance(covariance, shrinkage)
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tokenize
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,12 @@ from newkind.data.tables import metadata_of
 from newkind.errors import DataError
 from newkind.reading import COLUMNS, ReadingConfig, check_used
 
-__all__ = ["read_npy"]
+__all__ = ["NUMPY_ERRORS", "read_npy"]
+
+NUMPY_ERRORS = (
+    EOFError, MemoryError, OSError, OverflowError, RuntimeError, SyntaxError, TypeError, ValueError, tokenize.TokenError,
+)  # fmt: skip
+"""Exceptions that NumPy raises for damaged files: it parses their headers as Python literals."""
 
 
 def read_npy(path: str | os.PathLike[str], **options: Any) -> Collection:
@@ -106,7 +112,7 @@ def _array(path: Path) -> NDArray[Any]:
     """Array of an .npy file, memory-mapped; DataError if it cannot be read without pickled objects."""
     try:
         found = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, RuntimeError, MemoryError, SyntaxError, OverflowError, TypeError) as error:
+    except NUMPY_ERRORS as error:
         raise DataError(
             f"{path} cannot be read as an .npy file without pickled objects ({error}).",
             code="unreadable",

@@ -11,6 +11,7 @@ from typing import Any
 from newkind.data.benchmarks import BENCHMARKS, load_benchmark
 from newkind.data.boxed_data import BOX_OPTIONS, read_boxes, with_boxes
 from newkind.data.catalog import Collection
+from newkind.data.feature_parts import has_feature_parts, read_feature_parts
 from newkind.data.image_folders import read_image_folder
 from newkind.data.names import printable
 from newkind.data.npy import read_npy
@@ -36,7 +37,7 @@ def open_data(data: str | os.PathLike[str], **options: Any) -> Collection:
     data : str or path-like
         Path of a folder (`read_folder`; also with `metadata.csv` or in splits, as Hugging Face's datasets have it), of a
         table (`read_table`), of a .json file with boxes (`read_boxes`), of an .npz file (`read_npz`) or .npy file
-        (`read_npy`), or of a .tar file or a folder of them (`read_tars`); or a benchmark (`load_benchmark`), as
+        (`read_npy`), of a .tar file or a folder of them (`read_tars`), or of a folder that `newkind features` wrote; or a benchmark (`load_benchmark`), as
         `cub:FOLDER`, or as `cub` with the folder in the environment variable `NEWKIND_DATA`.
     **options : Any
         Fields of `newkind.reading.ReadingConfig`: `file_column`, `label_column`, `truth_column`, `group_column`, `labels`,
@@ -93,6 +94,9 @@ def _open(text: str, reading: ReadingConfig) -> Collection:
         return read_tars(find_tars(text), origin=text, **reading.given())
     mode = _mode_of(path, text)
     if stat.S_ISDIR(mode):
+        if has_feature_parts(path):
+            check_used(reading, (), "a folder of features")
+            return read_feature_parts(path)
         tars = find_tars(text)
         return read_tars(tars, origin=text, **reading.given()) if tars else read_image_folder(path, reading)
     if not stat.S_ISREG(mode):

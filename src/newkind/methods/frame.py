@@ -6,7 +6,7 @@ which directions images of one class differ. The frame shrinks these directions,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -15,12 +15,20 @@ from torch.nn import functional as F
 
 from newkind.clustering.known_sizes import estimate_known_sizes
 from newkind.clustering.mixture import Mixture, TargetSizes, fit_mixture, refine_mixture, target_sizes
+from newkind.clustering.sampling import most_rows, sample_rows
 from newkind.clustering.whitening import within_class_whitening
 from newkind.methods.method import AllImages, MethodConfig
 from newkind.setting import setting
 
 __all__ = ["Frame", "FrameConfig", "find_prototypes", "place_images", "refit_prototypes", "settle_prototypes"]
 
+MOST_CELLS = 120_000_000
+"""Memberships (images times categories) of a mixture. With more, it is fitted to a sample of the images; the restarts together have
+no more than so many either."""
+SAMPLE_STEPS, LAST_STEPS = 30, 3
+"""Largest number of iterations of a mixture with a sample of the images, and with all of them afterwards."""
+ROWS = 131_072
+"""Features that are framed at a time."""
 REFIT_BALANCE = 0.5
 """How strongly a refit keeps categories at their present sizes. From 0 to 2 accuracy differs by at most 0.7 points, and 8 loses up to 1.5
 (benchmarks/results/refit_sizes.md)."""
@@ -48,8 +56,8 @@ class FrameConfig(MethodConfig):
     frame_shrinkage: float = setting(0.3, above=0, at_most=1)
     mixture_temperature: float = setting(0.05, above=0)
     mixture_balance: float | None = setting(None, at_least=0)
-    mixture_restarts: int = setting(5, at_least=1)
-    mixture_steps: int = setting(60, at_least=0)
+    mixture_restarts: int = setting(5, at_least=1, at_most=1000)
+    mixture_steps: int = setting(60, at_least=0, at_most=10**5)
 
 
 class Frame(nn.Module):
@@ -93,30 +101,66 @@ class Frame(nn.Module):
         known = labels >= 0
         matrix = within_class_whitening(features[known].cpu(), labels[known].cpu().numpy(), shrinkage=shrinkage)[1]
         self.weight.copy_(torch.from_numpy(matrix))
-        self.bias.copy_(-features.double().mean(dim=0).cpu() @ torch.from_numpy(matrix))
-        return self(features.to(self.weight.device))  # type: ignore[no-any-return]
+        self.bias.copy_(-_mean(features) @ torch.from_numpy(matrix))
+        device = self.weight.device
+        if len(features) <= ROWS:
+            return self(features.to(device))  # type: ignore[no-any-return]
+        z = torch.empty(features.shape, device=device)
+        for row, part in zip(torch.split(z, ROWS), torch.split(features, ROWS), strict=True):
+            row.copy_(self(part.to(device)))
+        return z
+
+
+def _mean(features: Tensor) -> Tensor:
+    """Mean (d,) of features (n, d) in float64, on the CPU."""
+    if len(features) <= ROWS:
+        return features.double().mean(dim=0).cpu()
+    total = sum(part.sum(dim=0, dtype=torch.float64) for part in torch.split(features, ROWS))
+    return torch.as_tensor(total).cpu() / len(features)
 
 
 def find_prototypes(
     frame: Frame, features: Tensor, images: AllImages, config: FrameConfig, n_categories: int
 ) -> Mixture:
-    """Fit the frame, and a mixture of `n_categories` in it, to features (n, d) and the labels of all images."""
-    sizes = _sizes(features, images, config, n_categories)
+    """Fit the frame, and a mixture of `n_categories` in it, to features (n, d) and the labels of all images.
+
+    The mixture of very many images is fitted to a sample of them, and then takes a few steps with all.
+    """
     z = frame.fit(features, images.labels, shrinkage=config.frame_shrinkage)
+    labels = images.labels.to(z.device)
+    rows = sample_rows(images.labels.cpu().numpy(), most_rows(n_categories, MOST_CELLS), seed=images.seed)
+    if rows is None:
+        return _fit(z, labels, _sizes(features, images.labels, images, config, n_categories), config, images.seed)
+    some = torch.from_numpy(rows)
+    sizes = _sizes(features[some], images.labels[some], images, config, n_categories)
+    fewer = replace(config, mixture_steps=min(SAMPLE_STEPS, config.mixture_steps))
+    first = _fit(z[some.to(z.device)], labels[some.to(z.device)], sizes, fewer, images.seed)
+    return refine_mixture(
+        z,
+        first,
+        labels=labels,
+        sizes=sizes.scaled(images.labels, len(rows)),
+        temperature=config.mixture_temperature,
+        n_iter=min(LAST_STEPS, config.mixture_steps),
+    )
+
+
+def _fit(z: Tensor, labels: Tensor, sizes: TargetSizes, config: FrameConfig, seed: int) -> Mixture:
+    """Mixture of framed features (n, d) with labels (n,); with fewer restarts if there are many memberships."""
     return fit_mixture(
         z,
-        labels=images.labels.to(z.device),
+        labels=labels,
         sizes=sizes,
         temperature=config.mixture_temperature,
         n_iter=config.mixture_steps,
-        n_init=config.mixture_restarts,
-        seed=images.seed,
+        n_init=max(min(config.mixture_restarts, MOST_CELLS // max(len(z) * len(sizes.target), 1)), 1),
+        seed=seed,
     )
 
 
 def settle_prototypes(frame: Frame, features: Tensor, images: AllImages, config: FrameConfig, *, p: Tensor) -> Mixture:
     """Fit the frame again, and the mixture from the memberships p (n, K) that the network predicts."""
-    sizes = _sizes(features, images, config, p.shape[1])
+    sizes = _sizes(features, images.labels, images, config, p.shape[1])
     labels = images.labels.to(p.device)
     known = labels >= 0
     p = p.clone()
@@ -226,12 +270,13 @@ def place_images(
         n_init=config.mixture_restarts,
         seed=seed,
     )
-    return torch.where(free, (z @ found.directions.T).argmax(dim=1), category)
+    nearest = [(part @ found.directions.T).argmax(dim=1) for part in torch.split(z, ROWS)]
+    return torch.where(free, torch.cat(nearest), category)
 
 
-def _sizes(features: Tensor, images: AllImages, config: FrameConfig, n_categories: int) -> TargetSizes:
-    """Target sizes of all categories, estimated from features (n, d) and labels."""
-    labels = images.labels.cpu().numpy()
+def _sizes(features: Tensor, given: Tensor, images: AllImages, config: FrameConfig, n_categories: int) -> TargetSizes:
+    """Target sizes of all categories, estimated from features (n, d) and labels (n,) of all or some images."""
+    labels = given.cpu().numpy()
     known = estimate_known_sizes(
         features.cpu(),
         labels,

@@ -137,12 +137,18 @@ class Method(nn.Module, ABC):
         Decay of the moving average of the network that computes `Batch.teacher_logits`; None for no average.
     teacher_ramp : bool
         Whether this decay rises to its value over the first steps.
+    config_class : type of MethodConfig
+        Class of the settings, for methods of other packages.
+    title : str
+        Name for tables and messages, for methods of other packages. Default: that of the class.
     optimizer : OptimizerConfig
         Learning rate, batch size and weight decay that are used unless others are given.
     rehearsal : Rehearsal or None
         What `calibrate` found; None if confidences are not calibrated.
     """
 
+    config_class: ClassVar[type[MethodConfig]] = MethodConfig
+    title: ClassVar[str] = ""
     trains: ClassVar[bool] = True
     needs_training: ClassVar[bool] = True
     spare_prototypes: ClassVar[bool] = False

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment, minimize_scalar
 from torch import Tensor
 
-from newkind.methods.frame import Frame, FrameConfig, find_prototypes
+from newkind.clustering.sampling import most_rows, sample_rows
+from newkind.methods.frame import SAMPLE_STEPS, Frame, FrameConfig, find_prototypes
 from newkind.methods.method import AllImages
 
 __all__ = ["Fold", "ReadOut", "Rehearsal", "fit_read_out", "rehearse"]
@@ -30,6 +31,8 @@ GROUPS = 4
 ROUNDS, ENOUGH = 3, 1000
 """The groups are drawn at most three times; no further fold is made when so many labels were hidden, but there are at least two.
 With few classes, whether one of them is split decides much, so many folds are needed."""
+MOST_CELLS = 50_000_000
+"""Images times categories of a fold; of more images, a sample takes part."""
 MOST = 5000
 """Number of hidden images per fold that are read out."""
 LEAST_CLASSES, LEAST_IMAGES = 4, 30
@@ -202,11 +205,14 @@ def rehearse(
     Rehearsal or None
         None with too few labelled classes or images.
     """
-    features = images.features()
-    labels = images.labels.cpu().numpy()
+    features, labels = images.features(), images.labels.cpu().numpy()
+    rows = sample_rows(labels, most_rows(n_categories, MOST_CELLS), seed=images.seed)
     one_start = replace(
         config, mixture_restarts=1
     )  # five take five times as long and calibrate no better than by 0.003
+    if rows is not None:
+        features, labels = features[torch.from_numpy(rows)], labels[rows]
+        one_start = replace(one_start, mixture_steps=min(SAMPLE_STEPS, config.mixture_steps))
     found: list[Fold] = []
     for part in _parts(features, labels, images.seed):
         frame = Frame(features.shape[1]).to(device)

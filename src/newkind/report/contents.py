@@ -19,6 +19,7 @@ from newkind.runs.decision_log import DecisionLog
 from newkind.runs.metadata import RunMetadata, read_metadata
 from newkind.runs.replay import effective
 from newkind.runs.run import Run
+from newkind.runs.run_schemas import ContinuedFile
 
 if TYPE_CHECKING:
     from newkind.pipeline.results import Outcome
@@ -41,6 +42,7 @@ KNOWN = 1
 NEW = 2
 UNSURE = 3
 LARGEST_HALF = 65504.0
+ROWS = 65_536  # Features that are converted at a time.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -239,11 +241,11 @@ def _kept_digests(run: Run, kept: NDArray[np.bool_]) -> list[bytes] | None:
 
 def _added(run: Run, kept: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
     """Which of the images that are kept, of those (n,) of a run, are new since the run that it continues."""
-    rows = (_read_if_present(run, run.continued_file) or {}).get("new_rows")
-    if not isinstance(rows, list):
+    if not run.continued_file.exists():
         return None
+    rows = run.read_json(run.continued_file, ContinuedFile)["new_rows"]
     found = np.zeros(len(kept), dtype=bool)
-    found[[row for row in rows if isinstance(row, int) and 0 <= row < len(kept)]] = True
+    found[[row for row in rows if 0 <= row < len(kept)]] = True
     return found[kept]
 
 
@@ -342,7 +344,10 @@ def _half(features: NDArray[np.floating[Any]], kept: NDArray[np.bool_]) -> NDArr
     features = features if kept.all() else features[kept]
     if features.dtype == np.float16:
         return features
-    half: NDArray[np.float16] = np.clip(features, -LARGEST_HALF, LARGEST_HALF).astype(np.float16)
+    half = np.empty(features.shape, dtype=np.float16)
+    for start in range(0, len(features), ROWS):
+        part = slice(start, start + ROWS)
+        half[part] = np.clip(features[part], -LARGEST_HALF, LARGEST_HALF)
     return half
 
 

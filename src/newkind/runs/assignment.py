@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +65,7 @@ class Category:
     prototypes: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Assignment:
     """Category of one image; a line of assignments.csv.
 
@@ -107,7 +108,7 @@ def assignments_csv(lines: Sequence[Assignment], metadata: RunMetadata | None = 
         [*(_text(getattr(line, name)) for name in COLUMNS), *(metadata.of(line.file) if metadata is not None else ())]
         for line in lines
     )
-    return "".join(csv_line(row) for row in [[*COLUMNS, *more], *rows])
+    return "".join(csv_line(row) for row in chain([[*COLUMNS, *more]], rows))
 
 
 def _text(value: Any) -> str:
@@ -149,7 +150,7 @@ def parse_assignments(path: Path) -> list[Assignment]:
 def category_from_json(row: dict[str, Any]) -> Category:
     """Category from an entry of categories.json; earlier versions wrote neither `id` nor `prototypes`."""
     found = Category(**row)
-    prototypes = tuple(int(k) for k in found.prototypes) or ((found.prototype,) if found.prototype >= 0 else ())
-    if not (isinstance(found.name, str) and found.n_images >= 0 and 0 <= found.mean_confidence <= 1.01):
+    prototypes = tuple(found.prototypes) or ((found.prototype,) if found.prototype >= 0 else ())
+    if found.n_images < 0 or not 0 <= found.mean_confidence <= 1.01 or min(prototypes, default=0) < 0:
         raise ValueError("invalid values")
     return replace(found, id=found.id or found.name, prototypes=prototypes)

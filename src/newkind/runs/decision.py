@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from dataclasses import Field, dataclass, fields
-from typing import Any
+from typing import Any, TypedDict
 
 from newkind.errors import RunError
+from newkind.schema import InvalidJson, parse_json
 
 __all__ = ["KINDS", "Decision", "Event", "Kind", "event_from_json"]
 
@@ -168,10 +168,24 @@ class Event:
         return about | {"decision": self.decision.to_json()}
 
 
+class _EventLine(TypedDict):
+    """A line of exported events."""
+
+    number: int
+    time: str
+    author: str
+    based_on: int
+    decision: dict[str, Any]
+
+
 def event_from_json(text: str) -> Event:
     """Event from a line of JSON."""
-    content = json.loads(text)
-    return Event(**content | {"decision": Decision.from_json(content["decision"])})
+    try:
+        line = parse_json(text, _EventLine)
+        decision = Decision.from_json(line["decision"])
+        return Event(line["number"], line["time"], line["author"], line["based_on"], decision)
+    except InvalidJson as error:
+        raise _invalid(f"A line is not an event ({error}).") from None
 
 
 def _invalid(what: str) -> RunError:

@@ -1,0 +1,197 @@
+"""`features`: features of a collection's images, computed by any number of workers in any order.
+
+The images are divided into parts. Worker I of N computes the parts I, I + N, I + 2 N and so on that do not exist yet, so that every worker
+may be started any number of times. Workers share nothing but the folder. A part is the same whoever computes it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from filelock import FileLock
+from numpy.typing import NDArray
+
+from newkind import atomic
+from newkind.backbone.cache_plan import images_of
+from newkind.backbone.loader import Backbone, load_backbone
+from newkind.backbone.online import OnlineTokens
+from newkind.config import BackboneConfig
+from newkind.data import Collection, Images
+from newkind.data.feature_parts import FORMAT, KIND, LOCK, MANIFEST, part_file, read_manifest
+from newkind.data.slices import ImageSlice
+from newkind.data.views import ViewRecipe, random_views
+from newkind.errors import DataError
+from newkind.progress import quiet
+from newkind.runs.fingerprint import digest_of
+from newkind.shard import Shard
+from newkind.training.inference import BATCH, view_mean
+from newkind.training.network import Encoder
+
+__all__ = ["PART_SIZE", "ComputedFeatures", "compute_features"]
+
+PART_SIZE = 1024
+"""Images per part."""
+
+
+@dataclass(frozen=True)
+class ComputedFeatures:
+    """Result of `compute_features`.
+
+    Parameters
+    ----------
+    n_parts, n_found : int
+        Number of parts of this worker, and of those that existed already.
+    n_images, n_skipped : int
+        Number of images that were computed now, and of those that cannot be read.
+    is_complete : bool
+        Whether the parts of all workers exist.
+    """
+
+    n_parts: int
+    n_found: int
+    n_images: int
+    n_skipped: int
+    is_complete: bool
+
+
+def compute_features(
+    collection: Collection,
+    config: BackboneConfig,
+    out: Path,
+    *,
+    shard: Shard,
+    n_views: int = 2,
+    part_size: int = PART_SIZE,
+    advance: Callable[[int], None] = quiet,
+) -> ComputedFeatures:
+    """Compute the features of the parts of one worker that do not exist yet.
+
+    Parameters
+    ----------
+    collection : Collection
+        All images, in every worker the same.
+    config : BackboneConfig
+        Configuration of the backbone.
+    out : Path
+        Folder of the parts; created if it does not exist.
+    shard : Shard
+        Which worker this is.
+    n_views : int, default=2
+        Number of random views that are averaged with the evaluation view.
+    part_size : int, default=1024
+        Images per part.
+    advance : callable, optional
+        Called with the number of finished images.
+
+    Returns
+    -------
+    ComputedFeatures
+
+    Raises
+    ------
+    DataError
+        With the code `other-features` if the folder has features of other images or another backbone.
+    """
+    backbone = load_backbone(replace(config, tuned_blocks=0))
+    images, views = images_of(collection), (0, *random_views(n_views))
+    n_all = -(-len(images) // part_size)
+    _claim(out, collection, _about(config, backbone, views), part_size, n_all, backbone.trunk.dim)
+    own, n_found, n_images, n_skipped = range(shard.number, n_all, shard.count), 0, 0, 0
+    for number in own:
+        start, stop = number * part_size, min((number + 1) * part_size, len(images))
+        if part_file(out, number, ".json").exists():
+            n_found += 1
+        else:
+            rows, about = _part(collection, images, range(start, stop), config, backbone, views)
+            _write(out, number, rows, about)
+            n_images += len(rows)
+            n_skipped += len(about["skipped"])
+        advance(stop - start)
+    is_complete = all(part_file(out, number, ".json").exists() for number in range(n_all))
+    return ComputedFeatures(len(own), n_found, n_images, n_skipped, is_complete)
+
+
+def _about(config: BackboneConfig, backbone: Backbone, views: tuple[int, ...]) -> dict[str, Any]:
+    """Everything that features depend on, except the images."""
+    recipe = json.loads(json.dumps(asdict(ViewRecipe(image_size=config.image_size))))  # as it is read back
+    about = {"backbone": config.name, "weights_sha256": backbone.sha256, "precision": config.trunk_precision}
+    return about | {"recipe": recipe, "views": list(views), "seed": config.view_seed}
+
+
+def _claim(out: Path, collection: Collection, about: dict[str, Any], part_size: int, n_parts: int, dim: int) -> None:
+    """Write the manifest, or compare it with the one that is there."""
+    catalog, truth = collection.catalog, collection.truth
+    names = digest_of(*(name.encode("utf-8", "surrogatepass") for name in catalog.items.names))
+    content: dict[str, Any] = {
+        "kind": KIND,
+        "format": FORMAT,
+        "about": about,
+        "images": len(catalog),
+        "names": names,
+        "labels": digest_of(catalog.labels, list(catalog.class_names)),
+        "part_size": part_size,
+        "parts": n_parts,
+        "dim": dim,
+        "class_names": list(catalog.class_names),
+        "truth_names": None if truth is None else list(truth.class_names),
+    }
+    with atomic.write_errors(out, error=DataError):
+        atomic.make_folder(out)
+        with FileLock(out / LOCK):  # several workers may start at the same moment
+            if not (out / MANIFEST).exists():
+                atomic.write_json(out / MANIFEST, content, error=DataError)
+    found = read_manifest(out)
+    if different := [name for name, value in content.items() if found.get(name) != value]:
+        raise DataError(
+            f"{out} has other features: its {different[0].replace('_', ' ')} differs.",
+            fix="Use another `out`, or the same data and options.",
+            code="other-features",
+            different=different,
+        )
+
+
+@torch.no_grad()
+def _part(
+    collection: Collection,
+    images: Images,
+    places: range,
+    config: BackboneConfig,
+    backbone: Backbone,
+    views: tuple[int, ...],
+) -> tuple[NDArray[np.float32], dict[str, Any]]:
+    """Features (n, d) of those images at `places` that can be read, with their names and labels."""
+    part = ImageSlice(images, places.start, [images.names[i] for i in places])
+    recipe = ViewRecipe(image_size=config.image_size)
+    source = OnlineTokens(part, backbone.trunk, recipe, device=backbone.device, seed=config.view_seed)
+    encoder, size = Encoder(backbone.tuned).to(backbone.device).eval(), max(BATCH // len(views), 1)
+    batches = [np.arange(i, min(i + size, len(part))) for i in range(0, len(part), size)]
+    rows, readable = [np.zeros((0, backbone.trunk.dim), np.float32)], [np.zeros(0, np.int64)]
+    for batch, found in zip(batches, source.evaluation_batches(iter(batches), views), strict=True):
+        if len(found.rows):
+            tokens = found.tokens.to(backbone.device)
+            rows.append(view_mean(encoder.features(tokens), len(views)).float().cpu().numpy())
+            readable.append(batch[found.rows])
+    kept, catalog, truth = np.concatenate(readable), collection.catalog, collection.truth
+    at = places.start + kept
+    return np.concatenate(rows), {
+        "names": [part.names[int(i)] for i in kept],
+        "labels": catalog.labels[at].tolist(),
+        "truth": None if truth is None else truth.labels[at].tolist(),
+        "groups": None if catalog.groups is None else catalog.groups[at].tolist(),
+        "skipped": [[item.name, item.reason, item.code] for item in source.skipped],
+    }
+
+
+def _write(out: Path, number: int, rows: NDArray[np.float32], about: dict[str, Any]) -> None:
+    """Write the features of a part, and then what they are of."""
+    content = io.BytesIO()
+    np.save(content, rows, allow_pickle=False)
+    atomic.write_bytes(part_file(out, number, ".npy"), content.getbuffer(), error=DataError)
+    atomic.write_json(part_file(out, number, ".json"), about, error=DataError)
