@@ -1,16 +1,22 @@
 # Every target sets up all it needs in .venv; a machine with Python 3.11 and pip is enough.
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALLED := .venv/.installed
 READY := .venv/.ready
 
-.PHONY: test lint types pytest docs browser demo bench bench-quick torture clean
+.PHONY: test lint types pytest docs dist dist-empty browser demo bench bench-quick torture clean
 
-test: lint types pytest docs
+test: lint types pytest docs dist
 
-$(READY): pyproject.toml
+# What users of Newkind need, and nothing for its development.
+$(INSTALLED): pyproject.toml
 	@echo "Setting up .venv (PyTorch is large: about 6 GB and 2-3 minutes the first time) ..."
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Newkind needs Python 3.11 or newer; set PYTHON=...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo]'
+	@touch $@
+
+$(READY): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
@@ -32,9 +38,15 @@ docs: $(READY)
 browser:
 	@bash tools/install-browser.sh
 
-demo: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo]'
-	$(BIN)/python examples/demo.py
+# Wheel and source archive in dist; the wheel is installed into a new environment and used there.
+dist: $(READY)
+	$(BIN)/python tools/check_dist.py
+
+dist-empty: $(READY)
+	$(BIN)/python tools/check_dist.py --empty
+
+demo: $(INSTALLED)
+	$(BIN)/newkind demo
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run_all.py
@@ -47,4 +59,4 @@ torture: $(READY)
 	$(BIN)/python tests/torture/torture.py --write benchmarks/results/torture.md
 
 clean:
-	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

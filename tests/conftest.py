@@ -1,6 +1,8 @@
 """Shared test data: small real image files, made on the spot; and a browser."""
 
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +17,15 @@ if TYPE_CHECKING:
 # Some virtual machines advertise AMX and then end a process that uses it; must be set before torch is imported.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
+CACHE = tempfile.mkdtemp(prefix="newkind-tests-")
+"""Cache of the tests, so that they neither read nor fill the user's. Processes that tests start inherit it."""
+os.environ["NEWKIND_CACHE"] = CACHE
+
 MakeImage = Callable[..., Path]
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(CACHE, ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,14 +1,15 @@
 """Settings: types, choices and bounds checked in one place; values from text; help texts from docstrings."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
+import numpy as np
 import pytest
 
 from error_codes import raises
 from newkind.config import BackboneConfig, NCategories, TrainingConfig, parameter_docs, read_options
 from newkind.errors import ConfigError
-from newkind.setting import check_settings, read_setting, setting
+from newkind.setting import check_settings, read_setting, setting, value_type
 
 
 @dataclass(frozen=True)
@@ -90,3 +91,57 @@ def test_numbers_of_categories() -> None:
     for bad in ({"n_categories": 1}, {"n_categories": "many"}, {"n_categories": 5, "at_most": 9}, {"at_most": 0}):
         with pytest.raises(ConfigError):
             NCategories.read(**bad)
+
+
+def every_config() -> list[type]:
+    """Every config class with numbers."""
+    from newkind.experiments.paper.protocol import Protocol
+    from newkind.experiments.tune_config import TuneConfig
+    from newkind.methods.registry import METHODS
+
+    return [BackboneConfig, TrainingConfig, TuneConfig, Protocol, *{entry.config for entry in METHODS.values()}]
+
+
+@pytest.mark.parametrize("kind", every_config(), ids=lambda kind: kind.__name__)
+def test_every_number_has_a_range(kind: type) -> None:
+    """A number that multiplies time or memory has its own bound; the others have a common one."""
+    for item in fields(kind):
+        if value_type(kind, item.name) is int:
+            assert {"at_most", "below"} & item.metadata.keys(), f"{kind.__name__}.{item.name} has no upper bound"
+            assert {"at_least", "above"} & item.metadata.keys(), f"{kind.__name__}.{item.name} has no lower bound"
+        elif value_type(kind, item.name) is not float:
+            continue
+        for value in (10**30, -(10**30), float("nan"), float("inf")):
+            with pytest.raises(ConfigError):
+                kind(**{item.name: value})
+
+
+def test_numbers_of_absurd_length_are_refused_with_a_short_message() -> None:
+    for number in (10**5000, "9" * 5000):
+        with pytest.raises(ConfigError) as caught:
+            TrainingConfig(epochs=number)  # type: ignore[arg-type]
+        assert len(str(caught.value)) < 300
+    with raises(ConfigError, "not-a-number") as refused:
+        NCategories.read("9" * 5000)
+    assert len(str(refused.value)) < 300
+
+
+@pytest.mark.parametrize("temperature", ["1e-300", "0", "-1", "1e300"])
+def test_a_number_that_float32_cannot_divide_by_is_refused(temperature: str) -> None:
+    from newkind.methods.registry import method_config
+
+    with raises(ConfigError, "out-of-range"):
+        method_config("modern", settings={"mixture_temperature": temperature})
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, 10**30])
+def test_seeds_have_a_range_everywhere(seed: int) -> None:
+    from newkind.clustering.n_categories import estimate_n_categories
+    from newkind.clustering.published_search import estimate_by_search
+
+    x, y = np.eye(8), [0, 0, 1, 1, -1, -1, -1, -1]
+    for estimate in (estimate_n_categories, estimate_by_search):
+        with raises(ConfigError, "out-of-range"):
+            estimate(x, y, n_known=2, seed=seed)
+        with raises(ConfigError, "out-of-range"):
+            estimate(x, y, n_known=2, max_categories=min(seed, 0))

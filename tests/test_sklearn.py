@@ -112,14 +112,14 @@ class HalfLabelled(SimGCD):
 
     _method = "simgcd"
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, groups=None):
         if y is not None:
             y, seen = np.asarray(y, dtype=object).ravel().copy(), set()
             for i, label in enumerate(y.tolist()):
                 if label in seen and i % 2:
                     y[i] = None
                 seen.add(label)
-        return super().fit(X, y)
+        return super().fit(X, y, groups)
 
 
 NOT_FOR_US = {"check_clustering": "it fits without labels, which discovery learns from"}

@@ -73,9 +73,10 @@ def confidence_row(title: str, problems: list[Problem]) -> str:
         method = started(problem, problem.n_categories)
         method.calibrate(problem)
         card, (fold, _) = confidence_card(method), read_out(method, problem)
-        raw, mine = ModernConfig.student_temperature, method.temperature
-        row = [100 * fold.is_right.mean(), mine]
-        row += [calibration_error(fold.confidence(t), fold.is_right) for t in (raw, mine)]
+        raw = rehearsal.ReadOut(ModernConfig.student_temperature)
+        mine = rehearsal.ReadOut(method.temperature, method.smoothing)
+        row = [100 * fold.is_right.mean(), mine.temperature, mine.smoothing]
+        row += [calibration_error(fold.confidence(by), fold.is_right) for by in (raw, mine)]
         limit = card.get("novelty")
         row += [card[name] for name in ("raw_calibration_error", "calibration_error")] if limit else [np.nan] * 2
         if limit:
@@ -83,10 +84,10 @@ def confidence_row(title: str, problems: list[Problem]) -> str:
             row += [limit["threshold"], 100 * limit["false_known"], 100 * limit["false_new"]]
             row += [100 * (~above[fold.is_new]).mean(), 100 * above[~fold.is_new].mean()]
         rows.append(row if limit else row + [np.nan] * 5)
-    a, t, raw, mine, raw_held, held, limit, *rates = np.nanmean(rows, axis=0)
-    spread = np.nanstd(np.array(rows)[:, 3], ddof=1)
+    a, t, w, raw_error, error, raw_held, held, limit, *rates = np.nanmean(rows, axis=0)
+    spread = np.nanstd(np.array(rows)[:, 4], ddof=1)
     return (
-        f"| {title} | {a:.1f} | {t:.3f} | {raw_held:.3f} | {held:.3f} | {raw:.3f} | {mine:.3f} ± {spread:.3f} | "
+        f"| {title} | {a:.1f} | {t:.3f} | {w:.3f} | {raw_held:.3f} | {held:.3f} | {raw_error:.3f} | {error:.3f} ± {spread:.3f} | "
         f"{limit:.2f} | {rates[0]:.0f} / {rates[1]:.0f} | {rates[2]:.0f} / {rates[3]:.0f} |"
     )
 
@@ -138,7 +139,7 @@ def development_table(problem: Problem) -> Iterator[str]:
     for name, case in development(problem):
         method = started(case, case.n_categories)
         fold, free = read_out(method, case)
-        temperatures = {f"{t:g} for all": t for t in fixed}
+        read_outs = {f"{t:g} for all": rehearsal.ReadOut(t) for t in fixed}
         for way in ways:
             rehearsal.GROUPS = 2 if way == "half" else 4
             labelled, k = case, case.n_categories
@@ -150,10 +151,10 @@ def development_table(problem: Problem) -> Iterator[str]:
             seen = rehearsal.rehearse(
                 labelled, ModernConfig(), n_categories=k, temperature=0.05, device=torch.device("cpu")
             )
-            temperatures[f"held out: {way}"] = 0.05 if seen is None else seen.temperature
-        for way, t in temperatures.items():
+            read_outs[f"held out: {way}"] = rehearsal.ReadOut(0.05) if seen is None else seen.fitted
+        for way, by in read_outs.items():
             errors = found.setdefault(way, {}).setdefault(name, [])
-            errors.append(calibration_error(fold.confidence(t), fold.is_right))
+            errors.append(calibration_error(fold.confidence(by), fold.is_right))
     names = list(next(iter(found.values())))
     yield "| temperature | " + " | ".join(names) + " | mean |\n| :--- |" + " ---: |" * (len(names) + 1)
     for way, cases in found.items():
@@ -174,9 +175,9 @@ def main() -> None:
             print(*development_table(problem), sep="\n")
         return
     print(
-        "| | accuracy by name | temperature | held out, raw | held out | truth, raw | truth | threshold | expected | true |"
+        "| | accuracy by name | temperature | smoothing | held out, raw | held out | truth, raw | truth | threshold | expected | true |"
     )
-    print("| :--- |" + " ---: |" * 9)
+    print("| :--- |" + " ---: |" * 10)
     for name, problem in given.items():
         cases = {
             "as given": [replace(problem, seed=seed) for seed in range(options.seeds)],

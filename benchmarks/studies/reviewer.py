@@ -1,6 +1,6 @@
 """How many decisions a review needs: a simulated reviewer, against labelling images one by one and against no refit.
 
-    python benchmarks/studies/reviewer.py FEATURES.npz ... --seeds 3 --out benchmarks/results/reviewer.json
+    python benchmarks/studies/reviewer.py FEATURES.npz ... --seeds 0 1 2 --out benchmarks/results/reviewer.json
 
 Each FEATURES.npz has `views` (n_views, n, d), `labels` (-1 for unlabelled), `truth` and `class_names` (known classes first). A
 run is made from the mean over views, without training. The reviewer follows the queue of `newkind review`, knows the true
@@ -216,26 +216,17 @@ class Reviewer:
             groups = propose_groups(self.review.run, self.review.answer, state.id)
             self.review.decide(Decision("split", category=state.id, groups=groups))
             return
-        category = self._name(state, own)
-        if category == state.id:
-            self._clean(category, own, self._order(snapshot, k), is_pure=is_pure)
+        found = None if class_of(state) else self._named(own)
+        if found is not None:
+            self.review.decide(Decision("merge", categories=(found, state.id), into=found))
+        else:
+            self._clean(state, own, self._order(snapshot, k), is_pure=is_pure)
 
     def _is_mixed(self, classes: list[str], *, is_pure: bool) -> bool:
         """Whether to split a category with these classes on a random page."""
         counts = [count for _, count in Counter(classes).most_common(2)]
         second = counts[1] if len(counts) > 1 else 0
         return not is_pure if self.split_impure else second >= SPLIT * len(classes)
-
-    def _name(self, state: CategoryState, own: str) -> str:
-        """Id of the category that has the name of a class: this one is renamed, or merged into the one that has it."""
-        if class_of(state):
-            return state.id
-        found = self._named(own)
-        if found is None:
-            self.review.decide(Decision("rename", category=state.id, name=own))
-            return state.id
-        self.review.decide(Decision("merge", categories=(found, state.id), into=found))
-        return found
 
     def _named(self, name: str) -> str | None:
         """Id of the category of a class; None if no category has its name."""
@@ -246,8 +237,8 @@ class Reviewer:
         lines = snapshot.by_typicality(k, reverse=True)
         return lines[~snapshot.is_decided[lines]]
 
-    def _clean(self, category: str, own: str, lines: Ints, *, is_pure: bool) -> None:
-        """Look at pages, the least typical first, until one has no wrong image; correct wrong ones; approve the rest."""
+    def _clean(self, state: CategoryState, own: str, lines: Ints, *, is_pure: bool) -> None:
+        """Look at pages, the least typical first, until one has no wrong image; move wrong ones; name and approve the rest."""
         wrong: dict[str, list[str]] = {}
         files = self.review.answer.files
         for start in range(0, len(lines), PAGE):
@@ -265,10 +256,11 @@ class Reviewer:
                 self.review.decide(Decision("move", files=tuple(group), into=target))
             else:
                 rest += group
-        if rest:
-            self.review.decide(Decision("reject", category=category, files=tuple(rest)))
         if len(lines) > sum(map(len, wrong.values())):
-            self.review.decide(Decision("approve", category=category))
+            name = "" if class_of(state) else own
+            self.review.decide(Decision("approve", category=state.id, name=name, without=tuple(rest)))
+        elif rest:
+            self.review.decide(Decision("reject", category=state.id, files=tuple(rest)))
 
     def _place(self, line: Ints) -> None:
         """Look at one image and assign it to its class."""
@@ -373,7 +365,7 @@ def print_row(name: str, seed: int, way: str, result: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("features", type=Path, nargs="+")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--n-categories", choices=("true", "auto"), default="true")
     parser.add_argument(
         "--ways", nargs="+", choices=("review", "labels", "no-refit"), default=["review", "labels", "no-refit"]
@@ -385,7 +377,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="JSON file, to which results are added.")
     args = parser.parse_args()
     for path in args.features:
-        for seed in range(args.seeds):
+        for seed in args.seeds:
             found = measure(path, args, seed)
             content = json.loads(args.out.read_text()) if args.out.exists() else {}
             content.setdefault(

@@ -10,6 +10,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +24,7 @@ __all__ = [
     "check_folder",
     "check_writable",
     "make_folder",
+    "new_folder",
     "partial_of",
     "remove_leftover",
     "replacing",
@@ -177,6 +179,43 @@ def make_folder(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for place in missing:
         sync_folder(place.parent)
+
+
+UNFINISHED = ".newkind-unfinished"
+"""File in a folder that is being filled."""
+
+
+@contextmanager
+def new_folder(path: Path, *, error: type[NewkindError] = RunError) -> Iterator[Path]:
+    """Yield a folder to fill beside its place; on success it gets its name, otherwise it is removed.
+
+    Parameters
+    ----------
+    path : Path
+        Folder to create. It must not exist, or be empty.
+    error : type of NewkindError, default=RunError
+        Raised instead of an OSError, and with the code `exists` if something is in the way.
+    """
+    partial = partial_of(path)
+    if os.path.lexists(path) and not (path.is_dir() and not path.is_symlink() and not any(path.iterdir())):
+        raise error(f"{path} exists already. It was not changed.", fix="Use another `out`.", code="exists", file=path)
+    if os.path.lexists(partial) and not (partial / UNFINISHED).is_file():
+        raise error(f"{partial} is in the way.", fix="Use another `out`.", code="exists", file=partial)
+    with write_errors(path, error=error):
+        shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
+        make_folder(partial)
+        (partial / UNFINISHED).touch(exist_ok=False)
+        try:
+            yield partial
+            (partial / UNFINISHED).unlink()
+            sync_folder(partial)
+            if path.exists():
+                path.rmdir()
+            partial.rename(path)
+            sync_folder(path.parent)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
 
 
 def check_writable(path: Path, *, error: type[NewkindError] = RunError, fix: str = "Use another `out`.") -> None:

@@ -7,6 +7,7 @@ imports neither torch nor NumPy, so that `newkind --help` stays fast.
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from inspect import getdoc
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from newkind.errors import ConfigError
 from newkind.optimizer_config import OptimizerConfig
-from newkind.setting import check_min_confidence, check_settings, setting
+from newkind.setting import LARGEST_SEED, check_min_confidence, check_number, check_settings, setting
 
 if TYPE_CHECKING:
     from newkind.methods.method import MethodConfig
@@ -36,6 +37,8 @@ T = TypeVar("T")
 EffortName = Literal["quick", "standard", "thorough"]
 TrunkPrecision = Literal["fp32", "bf16", "int8"]
 DEFAULT_BACKBONE = "vit_small_patch14_dinov2.lvd142m"
+MOST_VIEWS = 1000
+MOST_CATEGORIES = 10**6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,18 +81,22 @@ class BackboneConfig:
     weights: Path | None = None
     random_weights: bool = False
     image_size: int = setting(224, at_least=1, at_most=4096)
-    views: int = setting(8, at_least=0, at_most=1000)
-    tuned_blocks: int = setting(1, at_least=0)
+    views: int = setting(8, at_least=0, at_most=MOST_VIEWS)
+    tuned_blocks: int = setting(1, at_least=0, at_most=1000)
     dtype: Literal["float16", "int8"] = "float16"
-    patch_tokens: int = setting(0, at_least=0)
+    patch_tokens: int = setting(0, at_least=0, at_most=10**6)
     trunk_precision: TrunkPrecision = "fp32"
-    view_seed: int = setting(0, at_least=0, option=None)
+    view_seed: int = setting(0, at_least=0, at_most=LARGEST_SEED, option=None)
     device: str = "auto"
 
     def __post_init__(self) -> None:
         if self.weights is not None:  # so that a run can be used from another folder
             object.__setattr__(self, "weights", Path(self.weights).resolve())
         check_settings(self)
+        if self.random_weights and self.weights is not None:
+            raise ConfigError(
+                "`weights` and `random_weights` cannot be used together.", fix="Leave out one of them.", code="conflict"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,18 +141,18 @@ class TrainingConfig:
     (20, 64, 0.1)
     """
 
-    epochs: int = setting(200, at_least=0)
-    batch_size: int | None = setting(None, at_least=2)
-    learning_rate: float | None = setting(None, above=0)
+    epochs: int = setting(200, at_least=0, at_most=10**6)
+    batch_size: int | None = setting(None, at_least=2, at_most=2**20)
+    learning_rate: float | None = setting(None, above=0, at_most=1e6)
     momentum: float = setting(0.9, at_least=0, below=1, option=None)
     weight_decay: float | None = setting(None, at_least=0, option=None)
     decay_vectors: bool | None = setting(None, option=None)
-    views_per_step: int = setting(2, at_least=2)
+    views_per_step: int = setting(2, at_least=2, at_most=64)
     global_losses: bool = False
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    evaluate_every: int = setting(10, at_least=1)
+    evaluate_every: int = setting(10, at_least=1, at_most=10**9)
     checkpoint_seconds: float = setting(60.0, at_least=0, envvar="NEWKIND_CHECKPOINT_SECONDS")
-    seed: int = setting(0, at_least=0, at_most=2**32 - 1)
+    seed: int = setting(0, at_least=0, at_most=LARGEST_SEED)
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -200,9 +207,9 @@ class NCategories:
     def __post_init__(self) -> None:
         if self.rule not in ("fixed", "estimated", "at-most") or (self.number is None) != (self.rule == "estimated"):
             raise ConfigError(f"The rule {self.rule} and the number {self.number} do not fit together.")
-        if self.number is not None and self.number < 2:
+        if self.number is not None:
             name = "n_categories" if self.rule == "fixed" else "at_most"
-            raise ConfigError(f"`{name}` must be at least 2, got {self.number}.", code="out-of-range", setting=name)
+            check_number(name, self.number, at_least=2, at_most=MOST_CATEGORIES)
 
     @classmethod
     def read(
@@ -239,7 +246,7 @@ class NCategories:
             number = int(n_categories)
         except ValueError:
             raise ConfigError(
-                f"`n_categories` must be a whole number or auto, got '{n_categories}'.",
+                f"`n_categories` must be a whole number or auto, got {reprlib.repr(n_categories)}.",
                 code="not-a-number",
                 setting="n_categories",
             ) from None

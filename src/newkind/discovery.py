@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from newkind.errors import RunError
+from newkind.backbone.decoded_views import log_skipped
+from newkind.decided_run import DecidedRun
+from newkind.export.exchange import Exchange
+from newkind.pipeline.given_inputs import groups_of, read_given
 from newkind.pipeline.predict import predict as run_prediction
-from newkind.pipeline.predict import read_inputs
 from newkind.pipeline.refit import Refit, accept_refit, plan_refit
 from newkind.pipeline.results import Outcome
 from newkind.progress import progress_bar
 from newkind.runs.answer import Answer
+from newkind.runs.assignment_list import AssignmentList, to_dataframe
 from newkind.runs.assignments import Assignment, Category
-from newkind.runs.decision import Decision, Event
-from newkind.runs.decisions import Decisions
+from newkind.runs.decision import Event
+from newkind.runs.metadata import read_metadata
 from newkind.runs.model_io import LoadedModel, load_model
 from newkind.runs.run import Run
-from newkind.runs.write_answer import write_answer
 
 if TYPE_CHECKING:
     import pandas
@@ -55,7 +56,7 @@ class CategoryContents:
     images: list[str]
 
 
-class Discovery:
+class Discovery(DecidedRun, Exchange):
     """A finished run: its categories, its assignments, decisions about them, and its model for new images.
 
     Parameters
@@ -90,19 +91,13 @@ class Discovery:
     """
 
     def __init__(self, run: Run, outcome: Outcome | None = None) -> None:
-        self.run = run
+        super().__init__(run)
         self.outcome = outcome
-        self._decisions = Decisions(run)
         self._model: LoadedModel | None = None
         self._model_refit = ""
         self._shown: tuple[Answer, list[Assignment], list[Category]] | None = None
         if outcome is None:
-            _ = self._decisions.answer  # raises if the run is not finished
-
-    @property
-    def answer(self) -> Answer:
-        """Current answer as arrays."""
-        return self._decisions.answer
+            _ = self.answer  # raises if the run is not finished
 
     @property
     def assignments(self) -> list[Assignment]:
@@ -126,186 +121,6 @@ class Discovery:
         state = answer.find(category)
         images = [answer.files[i] for i in answer.members(state.id).tolist()]
         return CategoryContents(state.id, state.name, state.status, state.approved, images)
-
-    def decide(self, decision: Decision, *, author: str | None = None, based_on: int | None = None) -> Event:
-        """Record a decision, and write assignments.csv and categories.json as they are with it.
-
-        Parameters
-        ----------
-        decision : Decision
-            The decision.
-        author : str, optional
-            Who decided. Default: the user who runs this process.
-        based_on : int, optional
-            Number of the last event that the author had seen. Default: the last one.
-
-        Returns
-        -------
-        Event
-        """
-        event = self._decisions.decide(decision, author=author, based_on=based_on)
-        write_answer(self.run)
-        return event
-
-    def rename(self, category: str, name: str) -> Event:
-        """Give a category another name; its id stays.
-
-        Parameters
-        ----------
-        category : str
-            Its id or name.
-        name : str
-            The new name, different from all others.
-
-        Returns
-        -------
-        Event
-        """
-        return self.decide(Decision("rename", category=category, name=name))
-
-    def merge(self, categories: Sequence[str], *, into: str = "") -> Event:
-        """Merge categories into one.
-
-        Parameters
-        ----------
-        categories : sequence of str
-            Ids or names.
-        into : str, default=""
-            Category that keeps its id and name. Default: the known class among them, if there is one, otherwise one that
-            a person renamed or approved, otherwise the largest.
-
-        Returns
-        -------
-        Event
-        """
-        return self.decide(Decision("merge", categories=_names(categories), into=into))
-
-    def split(self, category: str, groups: Sequence[Sequence[str]]) -> Event:
-        """Split a category.
-
-        Parameters
-        ----------
-        category : str
-            Its id or name.
-        groups : sequence of sequences of str
-            Names of the images of each part. Images in no group stay; if none would stay, those of the first group do.
-
-        Returns
-        -------
-        Event
-            `event.decision.ids` are the ids of the new categories.
-        """
-        return self.decide(Decision("split", category=category, groups=tuple(_names(group) for group in groups)))
-
-    def move(self, files: str | Iterable[str], to: str = "", *, name: str = "") -> Event:
-        """Move images to a category, which confirms that they belong there.
-
-        Parameters
-        ----------
-        files : str or iterable of str
-            Names of images.
-        to : str, default=""
-            Id or name of a category. Default: a new one is created.
-        name : str, default=""
-            Name of a new category.
-
-        Returns
-        -------
-        Event
-        """
-        return self.decide(Decision("move", files=_names(files), into=to, name=name))
-
-    def approve(self, category: str = "", files: str | Iterable[str] = ()) -> Event:
-        """Approve a category with all its images, or images only.
-
-        Parameters
-        ----------
-        category : str, default=""
-            Id or name. Together with `files`: the images belong to this category.
-        files : str or iterable of str, default=()
-            Names of images. Default: all images of the category, which is approved itself.
-
-        Returns
-        -------
-        Event
-        """
-        return self.decide(Decision("approve", category=category, files=_names(files)))
-
-    def reject(self, files: str | Iterable[str], category: str) -> Event:
-        """Record that images do not belong to a category.
-
-        Parameters
-        ----------
-        files : str or iterable of str
-            Names of images. Those in the category get their second category, unless that was rejected too.
-        category : str
-            Id or name.
-
-        Returns
-        -------
-        Event
-        """
-        return self.decide(Decision("reject", files=_names(files), category=category))
-
-    def junk(self, files: str | Iterable[str]) -> Event:
-        """Record that images belong to no category at all.
-
-        Parameters
-        ----------
-        files : str or iterable of str
-            Names of images.
-
-        Returns
-        -------
-        Event
-        """
-        return self.decide(Decision("junk", files=_names(files)))
-
-    def note(self, text: str, *, category: str = "", files: str | Iterable[str] = ()) -> Event:
-        """Write a note about the run, a category or images.
-
-        Parameters
-        ----------
-        text : str
-            The note.
-        category : str, default=""
-            Id or name.
-        files : str or iterable of str, default=()
-            Names of images.
-
-        Returns
-        -------
-        Event
-        """
-        return self.decide(Decision("note", text=text, category=category, files=_names(files)))
-
-    def undo(self, event: int = 0) -> Event:
-        """Undo a decision.
-
-        Parameters
-        ----------
-        event : int, default=0
-            Its number. Default: the last one that counts.
-
-        Returns
-        -------
-        Event
-        """
-        return self.decide(Decision("undo", event=event))
-
-    def redo(self, event: int = 0) -> Event:
-        """Make a decision that was undone count again.
-
-        Parameters
-        ----------
-        event : int, default=0
-            Its number. Default: the one that was undone last, if no decision was made since.
-
-        Returns
-        -------
-        Event
-        """
-        return self.decide(Decision("redo", event=event))
 
     def refit(self) -> Refit:
         """Solve the categories again with what decisions say; nothing changes before `accept`.
@@ -331,48 +146,42 @@ class Discovery:
         """
         return accept_refit(self.run, refit)
 
-    def history(self) -> list[Event]:
-        """All events, also those that were undone.
-
-        Returns
-        -------
-        list of Event
-        """
-        return self._decisions.log.events()
-
     def to_dataframe(self) -> pandas.DataFrame:
-        """Assignments as a pandas DataFrame, with the columns of assignments.csv.
+        """Assignments as a pandas DataFrame, with the columns of assignments.csv: metadata included.
 
         Returns
         -------
         pandas.DataFrame
         """
-        try:
-            import pandas
-        except ImportError:
-            raise RunError(
-                "A data frame needs the package pandas.", fix="Install it: pip install pandas", code="missing-package"
-            ) from None
-        return pandas.DataFrame([asdict(line) for line in self.assignments])
+        return to_dataframe(self.assignments, read_metadata(self.run))
 
-    def predict(self, *images: PathLike, min_confidence: float = 0.0) -> list[Assignment]:
+    def predict(self, *images: Any, groups: Iterable[Any] | None = None, min_confidence: float = 0.0) -> AssignmentList:
         """Assign images to the categories of the run.
 
         Parameters
         ----------
-        *images : str or path
-            Image files, folders, .txt lists of images, or .npz files with features.
+        *images : str, path, bytes, PIL.Image.Image, ndarray, or array-like of them
+            Image files, their contents, opened images, uint8 pixels (H, W) or (H, W, C); folders, .txt lists of images, .npz
+            files with features; or lists, columns of a data frame or arrays of these. For a run of features, an array of
+            features (n, d).
+        groups : iterable, optional
+            Group of each image, such as its burst or specimen: images of a group share a category, by the evidence of all
+            of them. None, NaN, "" or -1 for an image without a group.
         min_confidence : float, default=0.0
             Images with a lower confidence get the status `unsure`; their categories stay.
 
         Returns
         -------
-        list of Assignment
-            Exactly one per image, in order, with `novelty`; images that cannot be read have the status `unreadable`.
+        AssignmentList
+            A list of exactly one `Assignment` per image, in order, with `novelty`; images that cannot be read have the
+            status `unreadable`. It has `to_dataframe()`.
         """
-        items = read_inputs([Path(image) for image in images], missing_ok=True)
+        items = read_given(images)
+        numbers = None if groups is None else groups_of(groups, len(items))
         with progress_bar("Predicting", len(items)) as advance:
-            return run_prediction(self.model, items, min_confidence=min_confidence, advance=advance).assignments
+            found = run_prediction(self.model, items, groups=numbers, min_confidence=min_confidence, advance=advance)
+        log_skipped(found.skipped)
+        return AssignmentList(found.assignments)
 
     @property
     def model(self) -> LoadedModel:
@@ -386,8 +195,3 @@ class Discovery:
     def __repr__(self) -> str:
         n_new = sum(category.status == "new" and category.n_images > 0 for category in self.categories)
         return f"<Discovery in {self.run.folder}: {len(self.assignments):,} images, {n_new} new categories>"
-
-
-def _names(values: str | Iterable[Any]) -> tuple[str, ...]:
-    """One name or several as a tuple."""
-    return (values,) if isinstance(values, str) else tuple(str(value) for value in values)

@@ -52,7 +52,7 @@ class Amount:
     effort : {"quick", "standard", "thorough"}, optional
         Default: standard, or thorough with epochs or online, or for a method that needs training.
     epochs : int, optional
-        Number of epochs; 0 for no training. More than 0 makes every effort thorough. Default: that of the effort.
+        Number of epochs; 0 for no training. With more than 0, the effort is thorough. Default: that of the effort.
     views : int, optional
         Number of random views per image. Default: that of the effort.
     """

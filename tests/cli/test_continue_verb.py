@@ -42,7 +42,7 @@ def test_come_back_next_month(newkind: Newkind, run: Path, tmp_path: Path) -> No
     assert {name: row["category"] for name, row in before.items()} == {name: rows[name]["category"] for name in before}
     assert rows[str(more / "day5" / "yellow.png")]["category"] == "new-03"
     assert 'id="since"' in (after / "report.html").read_text()
-    done = newkind("sort", after, "--to", tmp_path / "sorted", "--data", tmp_path)  # it has both folders
+    done = newkind("sort", after, "--to", tmp_path / "sorted", "--mode", "symlink")  # the run knows both folders
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "sorted" / "new-03").iterdir())) == 12
     done = newkind("predict", after, more, "--out", tmp_path / "p.csv", "--report")

@@ -45,7 +45,7 @@ def test_the_journey_from_a_rename_to_a_refit_and_back(newkind, run: Path, featu
     ok("note", run, "look at these", "--category", "bee")
     ok("undo", run)
     ok("redo", run)
-    ok("approve", run, "bee")
+    ok("approve", run, "bee", "--name", "honeybee", "--without", files[6])
     text = ok("refit", run)
     assert "--accept" in text
     ok("refit", run, "--dry-run")
@@ -71,7 +71,7 @@ def test_the_journey_from_a_rename_to_a_refit_and_back(newkind, run: Path, featu
     assert "ada" in ok("history", run)
     assert "bee" in ok("predict", run, features)
     ok("undo", run)
-    assert "bee" in _names(run)
+    assert "honeybee" in _names(run)
     ok("report", run)
 
 

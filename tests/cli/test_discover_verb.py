@@ -97,11 +97,11 @@ def test_the_whole_journey(newkind: Newkind, shapes: Path, tmp_path: Path) -> No
         same_category(row, by_file["img/" + Path(row["file"]).name])
     assert newkind("predict", run, shapes / "img", "--out", tmp_path / "p.csv").returncode == 2  # never overwrites
 
-    assert "64 files" in newkind("sort", run, "--to", tmp_path / "sorted", "--dry-run").stdout
+    assert "64 files" in newkind("sort", run, "--to", tmp_path / "sorted", "--mode", "symlink", "--dry-run").stdout
     assert not (tmp_path / "sorted").exists()
-    assert newkind("sort", run, "--to", tmp_path / "sorted").returncode == 0
+    assert newkind("sort", run, "--to", tmp_path / "sorted", "--mode", "symlink").returncode == 0
     assert (tmp_path / "sorted" / "red" / "red01.png").resolve() == (shapes / "img" / "red01.png").resolve()
-    assert "0 files placed, 64" in newkind("sort", run, "--to", tmp_path / "sorted").stdout
+    assert "0 files placed, 64" in newkind("sort", run, "--to", tmp_path / "sorted", "--mode", "symlink").stdout
 
     scored = newkind("evaluate", run, "--truth", shapes / "metadata.csv", "--json")
     assert scored.returncode == 0, scored.stderr
@@ -157,7 +157,7 @@ def test_images_below_a_confidence_are_unsure(newkind: Newkind, fails: Fails, sh
     assert n_unsure > 0
     assert {row["status"] for row in rows if float(row["confidence"]) < 1} <= {"labelled", "unsure"}
     assert json.loads((run / "scores.json").read_text())["sure"]["coverage"] < 1
-    assert newkind("sort", run, "--to", tmp_path / "sorted").returncode == 0
+    assert newkind("sort", run, "--to", tmp_path / "sorted", "--mode", "symlink").returncode == 0
     assert len(list((tmp_path / "sorted" / "unsure").iterdir())) == n_unsure
     predicted = newkind("predict", run, shapes / "img", "--out", tmp_path / "p.csv", "--min-confidence", "1")
     assert predicted.returncode == 0, predicted.stderr
@@ -216,7 +216,7 @@ def test_ctrl_c_after_the_first_answer_leaves_a_usable_run(
     assert (run / "report.html").stat().st_size > 10_000
     assert len(read_csv(run / "assignments.csv")) == 64
     assert newkind("predict", run, shapes / "img" / "red00.png").returncode == 0
-    assert newkind("sort", run, "--to", tmp_path / "sorted").returncode == 0
+    assert newkind("sort", run, "--to", tmp_path / "sorted", "--mode", "symlink").returncode == 0
     assert newkind("report", run).returncode == 0
     assert newkind("evaluate", run, "--truth", shapes / "metadata.csv").returncode == 0
 
@@ -300,7 +300,7 @@ def test_bad_folders_and_data(newkind: Newkind, fails: Fails, shapes: Path, tmp_
     (shapes / "metadata.csv").write_text(table.replace(",red,", ",,").replace(",green,", ",,"))
     fails("no-labels", "discover", shapes, "--out", tmp_path / "no", *SMALL)
     fails("missing-file", "predict", tmp_path / "none", shapes)
-    fails("missing-file", "sort", tmp_path / "none", "--to", tmp_path / "x")
+    fails("missing-file", "sort", tmp_path / "none", "--to", tmp_path / "x", "--mode", "copy")
 
 
 def test_fewer_images_than_a_batch_and_one_labelled_image_of_a_class(

@@ -119,8 +119,8 @@ def test_unsaved_changes_to_a_map_are_kept(tmp_path: Path, monkeypatch) -> None:
         (np.array([[1, 2], [np.nan, 1]]), "features-not-finite", {"row": 1}),
         (np.array([[1, 2], [3, 1], [np.inf, -np.inf]]), "features-not-finite", {"row": 2}),
         (torch.tensor([[1.0], [-torch.inf]]), "features-not-finite", {"row": 1}),
-        (np.array([[1, 2], [1e200, 1]]), "features-too-large", {}),
-        (torch.tensor([[1e20, -1e20]]), "features-too-large", {}),
+        (np.array([[1, 2], [1e200, 1]]), "feature-scale", {}),
+        (torch.tensor([[1e20, -1e20]]), "feature-scale", {}),
     ],
 )
 def test_bad_features(x, code: str, facts: dict) -> None:

@@ -9,8 +9,10 @@ import pytest
 from error_codes import raises
 from newkind.data.folders import read_folder
 from newkind.data.image_files import find_images
+from newkind.data.items import FileImages
+from newkind.data.names import Names
 from newkind.data.tables import read_table
-from newkind.errors import DataError
+from newkind.errors import BrokenImage, DataError
 
 UNSUPPORTED = ["a.avif", "b.AVIF", "c.jp2", "d.cr2", "e.NEF", "f.dng", "g.jxl"]
 
@@ -121,3 +123,9 @@ def test_files_given_by_name(tmp_path: Path, make_image) -> None:
     with raises(DataError, "no-images") as caught:
         find_images([tmp_path / "2.avif"])
     assert caught.value.facts["n_skipped"] == 1
+
+
+@pytest.mark.parametrize("name", ["a\x00b.png", "\ud800.png", "x" * 5000])
+def test_a_name_that_no_file_can_have_is_an_unreadable_image(tmp_path: Path, name: str) -> None:
+    with raises(BrokenImage, "unreadable"):
+        FileImages(tmp_path, Names([name])).content(0)

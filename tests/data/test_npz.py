@@ -62,6 +62,7 @@ def damaged_npz() -> dict[str, bytes]:
             member = io.BytesIO()
             np.save(member, np.arange(1000))
             archive.writestr("labels.npy", member.getvalue())
+            archive.writestr("features.npy", member.getvalue())
         return bytearray(buffer.getvalue())
 
     compressed, encrypted, method, plain = npz(compression=zipfile.ZIP_DEFLATED), npz(), npz(), io.BytesIO()
@@ -75,6 +76,7 @@ def damaged_npz() -> dict[str, bytes]:
     huge = io.BytesIO()
     with zipfile.ZipFile(huge, "w") as archive:
         archive.writestr("labels.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+        archive.writestr("features.npy", b"")
     return {
         "compressed": bytes(compressed),
         "encrypted": bytes(encrypted),
@@ -94,5 +96,24 @@ def test_damaged_npz(tmp_path: Path, content: bytes) -> None:
 def test_a_member_that_is_not_an_array(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
         archive.writestr("labels", "no array")
+        archive.writestr("features", "no array")
     with raises(DataError, "not-an-array"):
         open_data(tmp_path / "x.npz")
+
+
+def test_members_that_nobody_asked_for_are_not_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    np.savez(path, features=np.eye(4), labels=["a", "b", "", ""])
+    bomb = io.BytesIO()
+    np.lib.format.write_array_header_1_0(bomb, {"descr": "<f8", "fortran_order": False, "shape": (10**12,)})
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("bomb.npy", bomb.getvalue())  # 8 TB, which np.load would allocate
+        archive.writestr("object.npy", b"not an array at all")
+    assert len(open_data(path).catalog) == 4
+
+
+def test_names_of_a_file_without_labels_are_listed_in_short(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", **{f"array{i}": [1] for i in range(500)})
+    with raises(DataError, "missing-array") as caught:
+        open_data(tmp_path / "x.npz")
+    assert len(str(caught.value)) < 800

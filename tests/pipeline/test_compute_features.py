@@ -91,7 +91,7 @@ def test_discover_and_predict_use_a_folder_of_features(table: Path, tmp_path: Pa
     model = load_model(Run.open(tmp_path / "images"), device="cpu")
     quick = computed(table, tmp_path / "quick", n_views=0)
     assert quick.is_complete
-    expected = model_features(model, read_inputs([table.parent / f"{i:02d}.png" for i in (0, 1, 8)]))
+    expected, _ = model_features(model, read_inputs([table.parent / f"{i:02d}.png" for i in (0, 1, 8)]))
     items = open_data(tmp_path / "quick").catalog.items
     assert isinstance(items, Features)
     np.testing.assert_allclose(items.values[[0, 1, 7]], expected, atol=1e-4)

@@ -68,6 +68,12 @@ def asked(method: str = "simgcd", *, online: bool = False, recipe: str | None = 
     return configure(images(), method=method, recipe=recipe, amount=Amount(**amount), backbone=BACKBONE, online=online)
 
 
+@pytest.mark.parametrize("effort", ["quick", "standard"])
+def test_an_effort_without_training_and_epochs_contradict_each_other(effort: str) -> None:
+    with raises(ConfigError, "conflict"):
+        asked(effort=effort, epochs=5)
+
+
 @pytest.mark.parametrize(
     ("config", "effort", "epochs", "views", "tuned", "averaged"),
     [
@@ -78,7 +84,7 @@ def asked(method: str = "simgcd", *, online: bool = False, recipe: str | None = 
         (asked(effort="thorough"), "thorough", 40, 8, 1, (0, 1, 2, 3, 4)),
         (asked(effort="thorough", epochs=0), "thorough", 0, 4, 0, (0, 1, 2, 3, 4)),
         (asked(epochs=5), "thorough", 5, 8, 1, (0, 1, 2, 3, 4)),
-        (asked(effort="quick", epochs=5, views=2), "thorough", 5, 2, 1, (0, 1, 2)),
+        (asked(epochs=5, views=2), "thorough", 5, 2, 1, (0, 1, 2)),
         (asked(epochs=0), "standard", 0, 2, 0, (0, 1, 2)),
         (asked(online=True), "thorough", 40, 8, 1, (0, 1, 2, 3, 4)),
         (asked("kmeans", epochs=5), "standard", 0, 2, 0, (0, 1, 2)),

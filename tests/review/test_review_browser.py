@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 from server_process import Server, Servers
 
 import newkind
@@ -182,6 +182,68 @@ def test_right_wrong_and_junk(page: Page, server: Server, tmp_path: Path) -> Non
     page.keyboard.press("a")
     told(page, "Approved new-01.")
     expect(page.locator("#category .ok")).to_be_visible()
+
+
+def test_name_and_approve_without_wrong_images(page: Page, server: Server, tmp_path: Path) -> None:
+    go(page, server, "/category?id=new-01&order=extremes")
+    n = len(answer_of(tmp_path).members("new-01"))
+    page.locator("#grid").focus()
+    for key in ("Space", "ArrowRight", "Space"):
+        page.keyboard.press(key)
+    lines = page.locator(".cell[aria-selected=true]").evaluate_all("all => all.map(each => Number(each.dataset.line))")
+    page.keyboard.press("X")
+    expect(page.locator("dialog h2")).to_have_text("Approve without 2 selected images as")
+    page.keyboard.type("Williams pear")
+    page.keyboard.press("Enter")
+    told(page, "Approved new-01 as Williams pear, without 2 images.")
+    expect(page.locator("h1")).to_contain_text("Williams pear")
+    expect(page.locator(".selection")).to_be_hidden()
+    answer = answer_of(tmp_path)
+    assert (answer.last, answer.find("Williams pear").id, answer.find("new-01").approved) == (1, "new-01", True)
+    assert set(answer.rejected) == set(lines)
+    assert (answer.status[answer.members("new-01")] == "approved").sum() == n - 2
+    # In the queue, one key asks for the name of the category and approves it.
+    go(page, server, "/")
+    card = page.locator("#queue [data-kind=approve][data-a='new-02']")
+    card.focus()
+    page.keyboard.press("A")
+    page.keyboard.type("quince")
+    page.keyboard.press("Enter")
+    told(page, "Approved new-02 as quince.")
+    assert answer_of(tmp_path).find("quince").approved
+
+
+def test_late_answers_do_not_replace_newer_ones(page: Page, server: Server) -> None:
+    held: list[Route] = []
+    go(page, server, "/split?id=new-01")
+    page.route(re.compile(r"/api/split.*n=3"), held.append)
+    page.locator("#n").select_option("3")
+    page.locator("#n").select_option("4")
+    expect(page.locator("#groups > li")).to_have_count(4)
+    with page.expect_response(re.compile(r"/api/split.*n=3")) as late:
+        held[0].continue_()
+    late.value.finished()
+    page.evaluate(
+        "fetch('/api/state').then(answer => answer.text())"
+    )  # the script has met the late answer before this one
+    assert page.locator("#groups > li").count() == 4
+
+
+def test_an_answer_about_the_time_before_a_decision_is_no_news(page: Page, server: Server) -> None:
+    go(page, server, "/category?id=new-01")
+    held: list[tuple[Route, APIResponse]] = []
+    page.route("**/api/state", lambda route: held.append((route, route.fetch())))
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page.locator("h1")).to_have_text("new-01")
+    page.keyboard.press("a")
+    told(page, "Approved new-01.")
+    page.unroute("**/api/state")
+    assert [answer.json()["number"] for _, answer in held[:1]] == [0]
+    for route, answer in held:
+        route.fulfill(response=answer)
+    page.evaluate("fetch('/api/state').then(answer => answer.text())")
+    page.evaluate("fetch('/').then(answer => answer.text())")  # a refresh would be over by then
+    expect(page.locator("#messages")).not_to_contain_text("another window")
 
 
 def test_only_visible_images_are_in_the_document(page: Page, server: Server) -> None:

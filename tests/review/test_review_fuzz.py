@@ -90,6 +90,7 @@ DECISIONS = st.fixed_dictionaries(
         "lines": LINES,
         "files": st.lists(TEXTS, max_size=3),
         "groups": st.lists(LINES, max_size=3) | JSON,
+        "without": LINES,
         "text": TEXTS,
         "different": TEXTS | JSON,
         "event": st.integers(-1, 20) | JSON,

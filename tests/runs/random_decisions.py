@@ -22,6 +22,7 @@ KINDS = (
     "open",
     "approve",
     "approve-images",
+    "approve-as",
     "reject",
     "junk",
     "note",
@@ -50,6 +51,9 @@ def random_decision(kind: str, answer: Answer, rng: np.random.Generator) -> Deci
         return Decision("move", files=files)
     if kind == "approve-images":
         return Decision("approve", files=files)
+    if kind == "approve-as":
+        name = f"name {rng.integers(12)}" if rng.integers(2) else ""
+        return Decision("approve", category=str(category), name=name, without=tuple(members[: int(rng.integers(3))]))
     if kind == "move":
         return Decision("move", files=files, into=str(category))
     if kind == "reject":

@@ -119,6 +119,31 @@ def test_approval_of_a_category_confirms_its_images(decisions: Decisions) -> Non
     assert approved == {"new-01", "dog"}
 
 
+def test_an_approval_names_a_category_and_leaves_images_out(decisions: Decisions) -> None:
+    before = decisions.answer
+    rows = before.members("new-01")
+    wrong = tuple(before.files[i] for i in rows[:2])
+    event = decisions.decide(Decision("approve", category="new-01", name="bee", without=(*wrong, wrong[0])))
+    assert event.decision.without == wrong
+    answer = decisions.answer
+    bee = answer.find("bee")
+    assert (bee.id, bee.approved, bee.renamed) == ("new-01", True, True)
+    assert set(answer.rejected) == set(rows[:2].tolist())
+    assert (answer.category[rows[:2]] != answer.position["new-01"]).all()
+    assert (answer.status[rows[:2]] != "approved").all()
+    assert (answer.status[rows[2:]] == "approved").all()
+    with raises(RunError, "name-taken"):
+        decisions.decide(Decision("approve", category="new-02", name="bee"))
+    with raises(RunError, "unknown-file"):
+        decisions.decide(Decision("approve", category="new-02", without=("nowhere.jpg",)))
+    for wanted in ({"files": wrong, "name": "x"}, {"files": wrong, "category": "new-01", "without": wrong}):
+        with raises(RunError, "invalid-decision"):
+            Decision("approve", **wanted)  # type: ignore[arg-type]
+    decisions.decide(Decision("undo"))
+    assert (decisions.answer.category == before.category).all()
+    assert not decisions.answer.rejected
+
+
 def test_approved_images_do_not_approve_their_category(decisions: Decisions) -> None:
     file = _files(decisions, "new-01")[0]
     decisions.decide(Decision("approve", files=(file,)))

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from sessions import SESSIONS
+
 __all__ = ["FAIL_FROM_NOW", "FAIL_ONCE", "KILL", "Ended", "Fault", "run_command"]
 
 FAIL_ONCE, FAIL_FROM_NOW, KILL = 1, 2, 3
@@ -82,7 +84,7 @@ def _be_the_command(
         from newkind.cli import main
 
         count = _arm(folders, fault) if fault else None
-        code = _exit_code(main)
+        code = _exit_code(SESSIONS.get(arguments[0], main))
         if count is not None:
             os.write(calls, str(count()).encode())
     except BaseException:  # noqa: BLE001 - shown in the log

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from sessions import ACKNOWLEDGED
 
 from feature_clusters import feature_clusters
 
@@ -30,7 +31,8 @@ class Scenario:
     """A command and what is expected of it.
 
     `prepare` fills the folder that it starts from, `before` are commands that are part of that. `compared` is what has to be
-    the same at the end; `kept` has to be the same at any moment, and returns an empty Counter where nothing can be lost.
+    the same at the end, together with what `read` returns; `kept` has to be the same at any moment, and returns an empty
+    Counter where nothing can be lost.
     """
 
     name: str
@@ -40,10 +42,11 @@ class Scenario:
     before: tuple[tuple[str, ...], ...] = ()
     kept: Callable[[Path, Path], Counter[bytes]] = lambda *_: Counter()
     needs_other_disk: bool = False
+    read: Callable[[Path], Content] | None = None
 
     def content(self, folder: Path, other: Path) -> Content:
         """What has to be the same at the end: files and links by their names, without times."""
-        found: Content = {}
+        found: Content = {} if self.read is None else self.read(folder)
         for name in self.compared:
             root = other if name == "OTHER" else folder / name
             for path in [root] if root.is_file() else sorted(root.rglob("*")):
@@ -95,6 +98,16 @@ def _images(folder: Path) -> None:
     (folder / "img" / "unlabelled" / "grey9.png").symlink_to("grey1.png")
 
 
+def _more_images(folder: Path) -> None:
+    """The same pictures, and some more of them that arrive later."""
+    _images(folder)
+    rng = np.random.default_rng(1)
+    (folder / "more").mkdir()
+    for i in range(6):
+        pixels = np.array((200, 200, 30) if i % 2 else (30, 30, 200)) + rng.integers(-25, 25, (40, 44, 3))
+        Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(folder / "more" / f"{i}.png")
+
+
 def _pictures(folder: Path, other: Path) -> Counter[bytes]:
     """How often each picture can be found: at its old or its new place, at least once."""
     found = {path.read_bytes() for path in _files(folder / "img", folder / "store", folder / "sorted", other)}
@@ -106,15 +119,49 @@ def _files(*folders: Path) -> Iterator[Path]:
         yield from (path for path in folder.rglob("*.png") if path.is_file())
 
 
+def _copied(folder: Path) -> Path:
+    """A copy of the run, because opening a run may finish what a killed process had begun."""
+    scratch = folder.parent / "opened"
+    shutil.rmtree(scratch, ignore_errors=True)
+    shutil.copytree(folder / "run", scratch)
+    return scratch
+
+
+def _acknowledged(folder: Path, _: Path) -> Counter[bytes]:
+    """Decisions that were acknowledged are in the log, and the run can be read."""
+    from newkind.runs.current_answer import current_answer
+    from newkind.runs.decision_log import DecisionLog
+    from newkind.runs.run import Run
+
+    noted = folder.parent / ACKNOWLEDGED.name
+    run = Run.open(_copied(folder))
+    assert DecisionLog(run.folder).last >= int(noted.read_text() if noted.exists() else 0)
+    assert len(current_answer(run)) == 96
+    return Counter()
+
+
+def _decided(folder: Path) -> Content:
+    """The events without their times, and the answer that they lead to."""
+    from newkind.runs.assignments import assignments_csv, category_rows
+    from newkind.runs.current_answer import current_answer
+    from newkind.runs.decision_log import DecisionLog
+    from newkind.runs.run import Run
+
+    run = Run.open(_copied(folder))
+    answer = current_answer(run)
+    return {
+        "events": json.dumps([event.decision.to_json() for event in DecisionLog(run.folder).events()]),
+        "assignments": assignments_csv(answer.assignments()),
+        "categories": json.dumps(category_rows(answer.list_categories())),
+    }
+
+
 def _answer(folder: Path, other: Path) -> Counter[bytes]:
     """The run can be read at any moment, and its assignments are those of its settings."""
     from newkind.runs.assignments import read_assignments
     from newkind.runs.run import Run
 
-    scratch = folder.parent / "opened"  # opening a run may finish what a killed process had begun
-    shutil.rmtree(scratch, ignore_errors=True)
-    shutil.copytree(folder / "run", scratch)
-    run = Run.open(scratch)
+    run = Run.open(_copied(folder))
     assert len(read_assignments(run)) == 96
     assert json.loads(run.categories_file.read_text())
     assert run.config()["assignments"]["rows"] == 96
@@ -141,8 +188,27 @@ SCENARIOS = [
         before=((*DISCOVER, *QUICK),),
         kept=_answer,
     ),
+    Scenario(
+        "continue",
+        ("discover", "--continue", "run", "--add", "more", "--out", "next", "--no-report"),
+        _more_images,
+        ("next",),
+        before=(FROM_IMAGES, ("rename", "run", "new-01", "Samoyed")),
+    ),
     Scenario("cache", ("cache", "img", *BACKBONE, "--views", "2"), _images, ("cache",)),
     Scenario("predict", ("predict", "run", "img", "--out", "p.csv"), compared=("p.csv",), **PREPARED),
+    *(
+        Scenario(
+            name,
+            (session,),
+            _features,
+            ("run/refits",),
+            before=((*DISCOVER, "--effort", "quick", "--no-report"),),
+            kept=_acknowledged,
+            read=_decided,
+        )
+        for name, session in {"decide, refit": "session:decide", "review": "session:review"}.items()
+    ),
     *(
         Scenario(f"sort, {mode}", (*SORT, mode), compared=("sorted", "img", "store"), kept=_pictures, **PREPARED)
         for mode in ("symlink", "copy", "move")

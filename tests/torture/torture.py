@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "review")]
 ERRORS = {"no space": (2, errno.ENOSPC), "I/O error": (1, errno.EIO)}
 
 
@@ -49,6 +49,7 @@ with_preloaded_library()
 
 from commands import KILL, Ended, Fault, run_command  # noqa: E402
 from scenarios import SCENARIOS, Content, Scenario, leftovers  # noqa: E402
+from sessions import ACKNOWLEDGED  # noqa: E402
 
 
 @dataclass
@@ -92,6 +93,7 @@ class Torture:
             shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(self.start, self.work, symlinks=True)
         self.other.mkdir()
+        (self.work.parent / ACKNOWLEDGED.name).unlink(missing_ok=True)
 
     def run(self, fault: Fault | None = None, kill_after: float | None = None) -> Ended:
         """Run the command on what is there."""
@@ -173,7 +175,7 @@ def import_everything() -> None:
     import newkind.api
     import newkind.cli
     import newkind.experiments.paper.run_study
-    import newkind.pipeline.export
+    import newkind.export.sorting
     import newkind.report.write  # noqa: F401
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from dataclasses import dataclass
@@ -10,9 +9,10 @@ from pathlib import Path
 
 from newkind.atomic import write_errors
 from newkind.backbone.record_layout import RecordLayout
-from newkind.backbone.token_store import TokenStore, entry_dtype
+from newkind.backbone.token_store import StoreFile, TokenStore, entry_dtype
 from newkind.errors import CacheError, NewkindError
 from newkind.paths import cache_dir
+from newkind.schema import InvalidJson, read_json_file
 
 __all__ = ["StoredCache", "list_caches", "remove_cache", "verify_cache"]
 
@@ -80,9 +80,9 @@ def verify_cache(name: str) -> list[int]:
     """
     folder = _find(name).folder
     try:
-        meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+        meta = read_json_file(folder / "meta.json", StoreFile)
         layout, about = RecordLayout(**meta["layout"]), meta["about"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, NewkindError) as error:
+    except (OSError, InvalidJson, TypeError, NewkindError) as error:
         raise CacheError(
             f"{folder / 'meta.json'} cannot be read ({error}).",
             fix=f"Remove it with: newkind cache prune {name}",
@@ -139,14 +139,14 @@ def _describe(folder: Path) -> StoredCache:
     size = 0.0
     try:
         size = sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(folder)) / 1e9
-        meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
-        about, n_views = meta["about"], int(meta["layout"]["n_views"])
+        meta = read_json_file(folder / "meta.json", StoreFile)
+        about, n_views = meta["about"], RecordLayout(**meta["layout"]).n_views
         entry = entry_dtype(1 if meta["format"] == 1 else n_views + 1)
         n_images = (folder / "index.bin").stat().st_size // entry.itemsize
         content = f"tokens, {n_views} + 1 views" if "view" not in about else _view_name(int(about["view"]))
         content += f", {about['precision']}" if "precision" in about else ""
         return StoredCache(folder, str(about["place"]), str(about["backbone"]), content, n_images, size)
-    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, CacheError):
         return StoredCache(folder, "?", "?", "?", 0, size, readable=False)
 
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import torch
-from timm.layers import apply_rot_embed_cat
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -162,6 +161,8 @@ class FoldedBlock(nn.Module):
         keys = F.linear(norm.weight * xhat + norm.bias, weights.w_k, weights.b_k)  # (B, N, attn_dim)
         keys = attn.k_norm(keys.view(*keys.shape[:2], *q.shape[1:]).transpose(1, 2))  # (B, H, N, d_h)
         if self.rope is not None:
+            from timm.layers import apply_rot_embed_cat  # slow to import
+
             prefix = attn.num_prefix_tokens  # class and register tokens have no position
             rotated = apply_rot_embed_cat(keys[:, :, prefix:], self.rope, half=attn.rotate_half)
             keys = torch.cat([keys[:, :, :prefix], rotated], dim=2).type_as(keys)

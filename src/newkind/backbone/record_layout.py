@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 import torch
@@ -12,7 +12,21 @@ from numpy.typing import NDArray
 from newkind.backbone.tokens import Tokens
 from newkind.errors import CacheError
 
-__all__ = ["RecordLayout"]
+__all__ = ["LayoutFile", "RecordLayout"]
+
+LARGEST = 10**6
+"""Largest number of views, tokens and dimensions; more are damage, and would not fit into memory."""
+
+
+class LayoutFile(TypedDict):
+    """A layout in meta.json."""
+
+    n_views: int
+    n_tokens: int
+    dim: int
+    dtype: NotRequired[str]
+    keep_moments: NotRequired[bool]
+    keep_sizes: NotRequired[bool]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +62,8 @@ class RecordLayout:
     keep_sizes: bool = False
 
     def __post_init__(self) -> None:
+        if not all(0 <= number <= LARGEST for number in (self.n_views, self.n_tokens, self.dim)):
+            raise CacheError(f"A record cannot have this layout: {self}.", code="out-of-range", setting="layout")
         if self.dtype not in ("float16", "int8") and self.n_tokens:
             raise CacheError(
                 f"`dtype` must be float16 or int8, got {self.dtype}.", code="unknown-choice", setting="dtype"

@@ -21,18 +21,19 @@ import weakref
 import zlib
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from newkind.atomic import make_folder, write_bytes, write_errors
 from newkind.backbone.decoded_views import DIGEST_BYTES
-from newkind.backbone.record_layout import RecordLayout
+from newkind.backbone.record_layout import LayoutFile, RecordLayout
 from newkind.backbone.tokens import Tokens
 from newkind.errors import CacheError
+from newkind.schema import InvalidJson, parse_json, read_json_file
 
-__all__ = ["TokenStore", "entry_dtype"]
+__all__ = ["StoreFile", "TokenStore", "entry_dtype"]
 
 FORMAT = 2
 """Format 1 has one checksum per record instead of one per view. It is read and continued as it is."""
@@ -40,6 +41,14 @@ SHARD_BYTES = 256 * 2**20
 """Largest size of a shard, unless a single record is larger."""
 OPEN_SHARDS = 48
 """Largest number of shards that are open at the same time."""
+
+
+class StoreFile(TypedDict):
+    """meta.json."""
+
+    format: int
+    layout: LayoutFile
+    about: dict[str, Any]
 
 
 def entry_dtype(n_checksums: int) -> np.dtype[np.void]:
@@ -253,16 +262,16 @@ class TokenStore:
     def _check_meta(self, meta: dict[str, Any]) -> int:
         """Write `meta.json` of a new store, or compare that of an existing one; returns its format."""
         path = self.folder / "meta.json"
-        wanted = json.loads(json.dumps(meta))
+        wanted = parse_json(json.dumps(meta), dict)
         if not path.exists():
             with write_errors(self.folder, error=CacheError):
                 (self.folder / "index.bin").touch()
             write_bytes(path, json.dumps(meta, indent=2).encode(), error=CacheError)
             return FORMAT
         try:
-            found = json.loads(path.read_text())
+            found: dict[str, Any] = dict(read_json_file(path, StoreFile))
             found["layout"] = asdict(RecordLayout(**found["layout"]))  # with fields that are newer than the store
-        except (OSError, ValueError, KeyError, TypeError, RecursionError, CacheError) as error:
+        except (OSError, InvalidJson, TypeError, CacheError) as error:
             raise self._damaged(f"{path} cannot be read ({error}).") from None
         if found not in (wanted, wanted | {"format": 1}):
             raise CacheError(

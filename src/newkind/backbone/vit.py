@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple
 
-import timm
 import torch
 from torch import Tensor, nn
 
@@ -59,6 +58,8 @@ def build_vit(name: str, *, image_size: int) -> Any:
         With code `unknown-backbone`, `image-size` (facts `image_size`, `patch_size` and `fitting`, the nearest sizes that fit)
         or `unsupported-backbone` (fact `reason`).
     """
+    import timm  # slow to import, and not needed for ready features
+
     if not timm.is_model(name):
         close = timm.list_models(f"*{name.split('.')[0].split('_')[0]}*dino*")[:5]
         raise BackboneError(

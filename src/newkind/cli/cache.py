@@ -134,6 +134,10 @@ def prune(
     from newkind.backbone.cache_folders import list_caches, remove_cache
     from newkind.errors import CacheError
 
+    if names and everything:
+        raise CacheError(
+            "Names of caches and --all cannot be used together.", fix="Leave out one of the two.", code="conflict"
+        )
     chosen = [cache.folder.name for cache in list_caches()] if everything else names or []
     if not chosen and not everything:
         raise CacheError(

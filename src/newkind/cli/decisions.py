@@ -103,6 +103,11 @@ def approve(
     category: Annotated[str, typer.Argument(help="Id or name of a category.", show_default=False)] = "",
     image: Annotated[list[str] | None, typer.Option(help="Only this image; repeat it for several.")] = None,
     list_file: List = None,
+    name: Annotated[str, typer.Option(help="New name of the category.")] = "",
+    without: Annotated[
+        list[str] | None,
+        typer.Option(help="Image that does not belong to the category; repeat it for several."),
+    ] = None,
     dry_run: DryRun = False,
     author: Author = None,
 ) -> None:
@@ -111,7 +116,9 @@ def approve(
 
     decisions = _open(run)
     files = _images(decisions, image, list_file) if image or list_file else ()
-    _decide(decisions, Decision("approve", category=category, files=files), dry_run=dry_run, author=author)
+    wrong = _images(decisions, without, None)
+    decision = Decision("approve", category=category, files=files, name=name, without=wrong)
+    _decide(decisions, decision, dry_run=dry_run, author=author)
 
 
 def reject(

@@ -94,6 +94,7 @@ def discover(
     from newkind.effort import Amount
     from newkind.pipeline.configure import configure, read_settings
 
+    _refuse_both(overwrite=overwrite, resume=resume)
     distributed.init_from_environment()
     _hide_messages_of_others()
     with distributed.clear_message(), _names_what_is_left(out):
@@ -120,6 +121,15 @@ def discover(
             shown = {"first_answer": first_answer, "report": report, "tensorboard": tensorboard}
             _run(collection, out, config, overwrite=overwrite, resume=resume, **shown)
     distributed.shutdown()
+
+
+def _refuse_both(*, overwrite: bool, resume: bool) -> None:
+    from newkind.errors import ConfigError
+
+    if overwrite and resume:
+        raise ConfigError(
+            "`overwrite` and `resume` cannot be used together.", fix="Leave out one of the two.", code="conflict"
+        )
 
 
 def _run(

@@ -87,7 +87,7 @@ def _estimate(
     labels, n_known = collection.catalog.labels[found.images], collection.catalog.n_known_classes
     with status_console().status("Estimating the number of categories ..."):
         if search is not None:
-            most = max_categories or 1000
+            most = 1000 if max_categories is None else max_categories
             return estimate_by_search(
                 found.features, labels, n_known=n_known, seed=seed, max_categories=most, search=search
             )

@@ -150,18 +150,20 @@ def _print_remarks(inspection: Inspection, *, show_all: bool) -> None:
     width = max((len(printable(item.name)) for item in inspection.skipped[:n_most]), default=0)
     skipped = [f"{printable(item.name):<{min(width, NAME_WIDTH)}}  {item.reason}" for item in inspection.skipped]
     _print_list(f"Skipped: {len(skipped):,}", skipped, n_most)
-    conflicts = [_joined(group.names) for group in inspection.duplicates if group.conflict]
+    conflicts = [_joined(group.names, n_most) for group in inspection.duplicates if group.conflict]
     _print_list(f"Identical images with different labels: {count(len(conflicts), 'group')}", conflicts, n_most)
     copies = [group for group in inspection.duplicates if not group.conflict]
     n_copies = sum(len(group.names) - 1 for group in copies)
     title = f"Duplicates: {count(n_copies, 'copy', 'copies')} of {count(len(copies), 'image')}"
-    _print_list(title, [_joined(group.names) for group in copies], n_most)
+    _print_list(title, [_joined(group.names, n_most) for group in copies], n_most)
     _print_list("Similar class names", [" / ".join(group) for group in inspection.similar_names], n_most)
     _print_list("Classes with one labelled image", list(inspection.single_image_classes), n_most)
 
 
-def _joined(names: Sequence[str]) -> str:
-    return "  =  ".join(names)
+def _joined(names: Sequence[str], n_most: int | None) -> str:
+    """Names of identical images in one line; the first `n_most` and the number of the others."""
+    more = "" if n_most is None or len(names) <= n_most else f"  =  ... {len(names) - n_most:,} more (--all lists them)"
+    return "  =  ".join(names[:n_most]) + more
 
 
 def _print_list(title: str, lines: list[str], n_most: int | None) -> None:

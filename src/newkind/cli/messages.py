@@ -8,24 +8,26 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from newkind.terminal import SafeConsole
 
 __all__ = ["name_options", "next_command", "print_error", "print_line", "result_console"]
 
 
 @cache
-def result_console() -> Console:
+def result_console() -> SafeConsole:
     """Console of results, on standard output."""
-    from rich.console import Console
+    from newkind.terminal import SafeConsole
 
-    return Console(highlight=False)
+    return SafeConsole()
 
 
 def print_line(text: str = "", *, style: str = "") -> None:
     """Print a line of a result. Long lines are not wrapped, so that paths and commands can be copied."""
     from rich.text import Text
 
-    result_console().print(Text(_safe(text), style=style), soft_wrap=True)
+    from newkind.terminal import printable_lines
+
+    result_console().print(Text(printable_lines(text), style=style), soft_wrap=True)
 
 
 def next_command(command: str) -> None:
@@ -35,19 +37,15 @@ def next_command(command: str) -> None:
 
 def print_error(what: str, fix: str = "", *, title: str = "", code: str = "") -> None:
     """Print an error on standard error, with its code for scripts."""
-    from rich.console import Console
     from rich.text import Text
 
+    from newkind.terminal import SafeConsole, printable_lines
+
     ending = f" [{code}]" if code else ""
-    text = Text.assemble((title, "bold red"), _safe(what), (ending, "dim"), (f"\n{_safe(fix)}" if fix else "", "dim"))
-    Console(stderr=True, highlight=False).print(text, soft_wrap=True)
-
-
-def _safe(text: str) -> str:
-    """Text without control characters, line by line."""
-    from newkind.data.names import printable
-
-    return "\n".join(map(printable, text.split("\n")))
+    text = Text.assemble(
+        (title, "bold red"), printable_lines(what), (ending, "dim"), (f"\n{printable_lines(fix)}" if fix else "", "dim")
+    )
+    SafeConsole(stderr=True).print(text, soft_wrap=True)
 
 
 def name_options(text: str, options: Mapping[str, str]) -> str:

@@ -28,7 +28,7 @@ def print_outcome(outcome: Outcome, report: Path | None) -> None:
     if since is not None:
         print_line()
         result_console().print(since_table(contents, since))
-    settings = outcome.run.config()["config"]
+    settings = outcome.run.settings()
     parts = ", ".join(f"{name} {duration(seconds)}" for name, seconds in outcome.seconds.items())
     print_line(
         f"\nTime: {parts}. Method {find_method(settings['method_name']).title}, "
@@ -37,4 +37,4 @@ def print_outcome(outcome: Outcome, report: Path | None) -> None:
     print_line(f"Results: {run / 'assignments.csv'}")
     if report is not None:
         print_line(f"Report:  {report}")
-    next_command(f"newkind sort {shell_quoted(str(run))} --to {shell_quoted(f'{run}-sorted')}")
+    next_command(f"newkind sort {shell_quoted(str(run))} --to {shell_quoted(f'{run}-sorted')} --mode symlink")

@@ -171,14 +171,16 @@ def _write(lines: list[Assignment], out: Path | None) -> bool:
     from newkind.atomic import replacing, to_bytes
     from newkind.runs.assignments import assignments_csv
     from newkind.runs.formulas import warn_of_formulas
+    from newkind.terminal import printable_lines
 
-    content = to_bytes(assignments_csv(lines))
+    text = assignments_csv(lines)
     if out is None:
-        sys.stdout.buffer.write(content)
+        # A file or a pipe gets the bytes of the names; a terminal would obey the escapes in them.
+        sys.stdout.buffer.write(to_bytes(printable_lines(text) if sys.stdout.isatty() else text))
         return False
     warn_of_formulas(name for line in lines for name in (line.file, line.category))
     with replacing(out, overwrite=False) as file:
-        file.write(content)
+        file.write(to_bytes(text))
     return True
 
 

@@ -28,7 +28,10 @@ from newkind.clustering.estimate import UNUSABLE_QUALITY, Estimate
 from newkind.clustering.known_share import count_known
 from newkind.clustering.known_sizes import KnownSizes, estimate_known_sizes
 from newkind.clustering.stability import NewClasses, choose_stable, mixture_agreement
+from newkind.config import MOST_CATEGORIES
+from newkind.data.feature_scale import check_scale
 from newkind.errors import DataError
+from newkind.setting import check_number, check_seed
 
 __all__ = ["check_features", "estimate_n_categories"]
 
@@ -120,20 +123,20 @@ def estimate_n_categories(
 
     Raises
     ------
-    DataError
-        `features-shape`, `features-not-finite` or `labels-unusable`.
+    DataError, ConfigError
+        `features-shape`, `features-not-finite`, `feature-scale` or `labels-unusable`; `out-of-range` for `seed` or `max_categories`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> truth = np.repeat(np.arange(12), 20)
+    >>> rng, truth = np.random.default_rng(0), np.repeat(np.arange(12), 20)
     >>> features = rng.normal(size=(12, 16))[truth] + 0.3 * rng.normal(size=(240, 16))
     >>> labels = np.where((truth < 6) & (np.arange(240) % 2 == 0), truth, -1)
     >>> found = estimate_n_categories(features, labels, n_known=6)
     >>> 10 <= found.n_categories <= 16
     True
     """
+    check_search(seed, max_categories)
     x, y = _check(features, labels, n_known)
     most = max(len(x), n_known + 1) if max_categories is None else max(min(max_categories, len(x)), n_known)
     rng = np.random.default_rng(seed)
@@ -149,6 +152,13 @@ def estimate_n_categories(
     count = _count_new(sample, held_out, sizes, rng, seed)
     bounded = _bounded(_new_classes(sample, first, count, seed), n_known, most)
     return replace(bounded, quality=round(quality, 4), curve=curve, known_share=round(count.known_share, 4))
+
+
+def check_search(seed: int, max_categories: int | None) -> None:
+    """Raise ConfigError unless the seed and the upper bound of a search can be used."""
+    check_seed("seed", seed)
+    if max_categories is not None:
+        check_number("max_categories", max_categories, at_least=2, at_most=MOST_CATEGORIES)
 
 
 def check_features(
@@ -184,7 +194,7 @@ def check_features(
 def _check(features: Tensor | NDArray[Any], labels: ArrayLike, n_known: int) -> tuple[Tensor, Ints]:
     """Check features (n, d) and labels (n,), and return them as float32 on the CPU and int64."""
     x, y = torch.as_tensor(features, dtype=torch.float32).cpu(), np.asarray(labels, dtype=np.int64)
-    if x.ndim != 2 or y.shape != x.shape[:1] or len(x) < 2:
+    if x.ndim != 2 or x.shape[1] == 0 or y.shape != x.shape[:1] or len(x) < 2:
         raise DataError(
             f"Estimating the number of categories needs features (n, d) of at least 2 samples and n labels; got shapes "
             f"{tuple(x.shape)} and {y.shape}.",
@@ -196,6 +206,8 @@ def _check(features: Tensor | NDArray[Any], labels: ArrayLike, n_known: int) -> 
             fix="Check how the features were computed.",
             code="features-not-finite",
         )
+    given = torch.as_tensor(features).detach().cpu()  # numbers that are too small for float32 are zero in x
+    check_scale(given.numpy() if given.dtype == torch.float64 else x.detach().numpy())
     if n_known < 1 or not (y >= 0).any() or y.max() >= n_known:
         raise DataError(
             f"At least one sample must be labelled, with classes 0 to {n_known - 1} for `n_known` = {n_known}; the largest "

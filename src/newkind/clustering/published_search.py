@@ -20,8 +20,9 @@ from torch import Tensor
 
 from newkind.clustering.estimate import Estimate
 from newkind.clustering.kmeans import k_means
-from newkind.clustering.n_categories import check_features
+from newkind.clustering.n_categories import check_features, check_search
 from newkind.errors import ConfigError
+from newkind.setting import check_number
 
 __all__ = ["estimate_by_search"]
 
@@ -60,10 +61,8 @@ def estimate_by_search(
 
     Raises
     ------
-    DataError
-        `features-shape`, `features-not-finite` or `labels-unusable`.
-    ConfigError
-        `search-range` (`max_categories` is not above `n_known`) or `unknown-choice`.
+    DataError, ConfigError
+        As from `estimate_n_categories`; `search-range` (`max_categories` is not above `n_known`) or `unknown-choice`.
 
     Examples
     --------
@@ -74,6 +73,8 @@ def estimate_by_search(
     >>> 8 <= found.n_categories <= 20
     True
     """
+    check_search(seed, max_categories)
+    check_number("n_init", n_init, at_least=1, at_most=1000)
     x, y = check_features(features, labels, n_known)
     score = cache(lambda k: _accuracy(y, k_means(x, k, n_init=n_init, seed=seed).labels.numpy()))
     best, scores = _visited(search, score, _bounds(n_known, min(max_categories, len(x))))

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from newkind.data.feature_scale import LARGEST, SMALLEST, wrong_scale
 from newkind.errors import DataError
 from newkind.mapped import drop_pages
 
@@ -19,8 +20,6 @@ HOLD_BYTES = 2**30
 """Centred rows up to this size are kept in memory; larger ones are read again in chunks on every pass."""
 CHUNK_CELLS = 2**22
 """Number of elements of the largest array per chunk on a CPU: 16 MB of float32."""
-LARGEST = 1e12
-"""Sums of squares of larger features could exceed the range of float32."""
 
 
 class Rows:
@@ -172,7 +171,7 @@ def centred_rows(x: Tensor | NDArray[Any], device: torch.device, *, shift: Tenso
     Raises
     ------
     DataError
-        `features-shape`, `features-dtype`, `features-not-finite` or `features-too-large`.
+        `features-shape`, `features-dtype`, `features-not-finite` or `feature-scale`.
     """
     x = x.detach() if isinstance(x, Tensor) else np.asanyarray(x)
     if x.ndim != 2 or 0 in x.shape:
@@ -185,8 +184,8 @@ def centred_rows(x: Tensor | NDArray[Any], device: torch.device, *, shift: Tenso
     if not kind.startswith(("float", "bfloat", "int", "uint")):
         raise DataError(f"Features must be real numbers; got {kind}.", code="features-dtype", dtype=kind)
     total, largest = _total(x)
-    if not largest < LARGEST:
-        raise _unusable(x)
+    if not largest < LARGEST or 0 < largest < SMALLEST:
+        raise _unusable(x, largest)
     if shift is None:
         shift = torch.from_numpy(total / len(x))
     narrow = kind in ("float16", "bfloat16", "float32")
@@ -232,8 +231,8 @@ def _total(x: Tensor | NDArray[Any]) -> tuple[NDArray[np.float64], float]:
     return total, largest
 
 
-def _unusable(x: Tensor | NDArray[Any]) -> DataError:
-    """The error that names the first row with NaN or infinity, or says that values are too large."""
+def _unusable(x: Tensor | NDArray[Any], largest: float) -> DataError:
+    """The error that names the first row with NaN or infinity, or says that values are too large or too small."""
     for start in range(0, len(x), 4096):
         part = x[start : start + 4096]
         is_fine = np.isfinite(part.double().cpu().numpy() if isinstance(part, Tensor) else part).all(axis=1)
@@ -245,11 +244,7 @@ def _unusable(x: Tensor | NDArray[Any]) -> DataError:
                 code="features-not-finite",
                 row=row,
             )
-    return DataError(
-        f"Features are too large to be squared: their magnitude must be below {LARGEST:.0e}.",
-        fix="Scale them down.",
-        code="features-too-large",
-    )
+    return wrong_scale(f"The largest feature has a magnitude of {largest:.1e}.")
 
 
 def _read(x: Tensor | NDArray[Any], start: int, stop: int, shift: Tensor) -> Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import silhouette_score
 
 from newkind.clustering.kmeans import k_means
 from newkind.errors import ConfigError
@@ -60,6 +59,8 @@ def propose_split(features: ArrayLike, n: int | None = None, *, seed: int = 0) -
 
 def _clearest(x: NDArray[np.float32], seed: int) -> int:
     """Number of parts with the highest mean silhouette, from at most SAMPLE samples."""
+    from sklearn.metrics import silhouette_score  # slow to import
+
     rng = np.random.default_rng(seed)
     seen = x if len(x) <= SAMPLE else x[np.sort(rng.choice(len(x), SAMPLE, replace=False))]
     scores = {}

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.metrics import adjusted_rand_score
 from torch import Tensor
 
 from newkind.clustering.known_sizes import KnownSizes
@@ -120,6 +119,8 @@ def mixture_agreement(z: Tensor, labels: Ints, sizes: KnownSizes, n_categories: 
     rng = np.random.default_rng(seed)
     given, free = np.flatnonzero(labels >= 0), np.flatnonzero(labels < 0)
     n_part = max(round(PART * len(free)), 1)
+    from sklearn.metrics import adjusted_rand_score  # slow to import
+
     smaller = replace(sizes, unlabelled=sizes.unlabelled * n_part / len(free))
     target = target_sizes(smaller, n_categories, n_part)
     found = []

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.covariance import shrunk_covariance
 
 from newkind.errors import ConfigError, DataError
 
 __all__ = ["within_class_whitening"]
 
-ROWS = 65_536
-"""Samples that are converted to float64 at a time."""
+ROWS, PART = 65_536, 16_384
+"""Largest number of samples that are converted to float64 at once, and how many of more are converted at a time."""
 SMALLEST_VARIANCE = float(np.finfo(np.float32).tiny)
 """Classes whose mean variance is not above this have no spread to normalise."""
 
@@ -69,26 +68,43 @@ def within_class_whitening(
     if not 0 <= shrinkage <= 1:
         raise ConfigError(f"`shrinkage` must be between 0 and 1; got {shrinkage}.", code="shrinkage-range")
     classes, y = np.unique(given, return_inverse=True)
-    means, total = np.zeros((len(classes), samples.shape[1])), np.zeros(samples.shape[1])
-    for own, part in _parts(samples, y):
-        np.add.at(means, own, part)
-        total += part.sum(axis=0)
-    means /= np.bincount(y)[:, None]
-    scatter = np.zeros((samples.shape[1], samples.shape[1]))
-    for own, part in _parts(samples, y):
-        part -= means[own]
-        scatter += part.T @ part
-    center, covariance = total / len(samples), scatter / max(len(samples) - len(classes), 1)
+    center, scatter = _center_and_scatter(samples, y)
+    covariance = scatter / max(len(samples) - len(classes), 1)
     if np.trace(covariance) / len(covariance) <= SMALLEST_VARIANCE:
         return center, np.eye(len(covariance))
-    values, vectors = np.linalg.eigh(shrunk_covariance(covariance, shrinkage))
+    values, vectors = np.linalg.eigh(_shrunk(covariance, shrinkage))
     return center, vectors / np.sqrt(values)
+
+
+def _center_and_scatter(
+    samples: NDArray[np.floating], classes: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean (d,) of the samples (n, d), and the sum (d, d) of squares and products of their distances to class means."""
+    dim = samples.shape[1]
+    means, total, scatter = np.zeros((int(classes.max()) + 1, dim)), np.zeros(dim), np.zeros((dim, dim))
+    for own, part in _parts(samples, classes):
+        np.add.at(means, own, part)
+        total += part.sum(axis=0)
+    means /= np.bincount(classes)[:, None]
+    for own, part in _parts(samples, classes):
+        part -= means[own]
+        scatter += part.T @ part
+    return total / len(samples), scatter
 
 
 def _parts(
     samples: NDArray[np.floating], classes: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
     """Classes (b,) and copies in float64 (b, d) of a part of the samples at a time."""
-    for start in range(0, len(samples), ROWS):
-        part = slice(start, start + ROWS)
+    size = ROWS if len(samples) <= ROWS else PART
+    for start in range(0, len(samples), size):
+        part = slice(start, start + size)
         yield classes[part], samples[part].astype(np.float64)
+
+
+def _shrunk(covariance: NDArray[np.float64], shrinkage: float) -> NDArray[np.float64]:
+    """Covariance (d, d) with a share of a multiple of the identity."""
+    from sklearn.covariance import shrunk_covariance  # slow to import
+
+    found: NDArray[np.float64] = shrunk_covariance(covariance, shrinkage)
+    return found

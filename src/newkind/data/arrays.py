@@ -111,7 +111,8 @@ def from_features(
     Raises
     ------
     DataError
-        As for `from_arrays`, or if a value is NaN or infinite (`not-finite`).
+        As for `from_arrays`, or if a value is NaN or infinite (`not-finite`), or a row is too large or too small for float32
+        (`feature-scale`).
 
     Examples
     --------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any
 from newkind.data.names import printable
 from newkind.data.table_rows import plain_name
 from newkind.errors import DataError
+from newkind.schema import InvalidJson, json_text, read_json_file
 
 __all__ = ["Box", "BoxedImage", "bad_file", "corners_of", "file_of", "load_json", "probability_of"]
 
@@ -79,10 +79,10 @@ class BoxedImage:
 def load_json(path: Path) -> Any:
     """Content of a .json file; DataError if it cannot be read."""
     try:
-        return json.loads(path.read_bytes())
+        return read_json_file(path, object, any_number=True)
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror}).", code="unreadable", path=str(path)) from None
-    except (ValueError, RecursionError, MemoryError) as error:
+    except InvalidJson as error:
         what = f"{path} is not readable JSON ({printable(str(error)[:200])})."
         raise DataError(what, code="unreadable", path=str(path)) from None
 
@@ -103,7 +103,7 @@ def corners_of(path: Path, where: str, value: Any, *, with_size: bool) -> tuple[
     """Left, top, right and bottom of a JSON value; `with_size` if it has width and height instead of the last two."""
     is_box = isinstance(value, list) and len(value) == 4 and all(map(_is_number, value))
     if not is_box:
-        raise bad_file(path, where, f"a box of four numbers, got {printable(json.dumps(value)[:80])}", code="bad-box")
+        raise bad_file(path, where, f"a box of four numbers, got {printable(json_text(value)[:80])}", code="bad-box")
     left, top, third, fourth = map(float, value)
     return (left, top, left + third, top + fourth) if with_size else (left, top, third, fourth)
 
@@ -112,7 +112,7 @@ def probability_of(path: Path, where: str, value: Any) -> float:
     """Confidence of a JSON value, between 0 and 1."""
     if not _is_number(value) or not 0 <= value <= 1.000001:  # rounded by the detector
         raise bad_file(
-            path, where, f"a confidence between 0 and 1, got {printable(json.dumps(value)[:80])}", code="bad-box"
+            path, where, f"a confidence between 0 and 1, got {printable(json_text(value)[:80])}", code="bad-box"
         )
     return float(value)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime
-import json
 import math
 from typing import Any
 
 from newkind.data.labels import UNLABELLED_WORDS
+from newkind.schema import json_text
 
 __all__ = ["cell_text", "group_name"]
 
@@ -33,5 +33,5 @@ def cell_text(value: Any) -> str:
     if isinstance(value, datetime.datetime | datetime.date | datetime.time):
         return value.isoformat(sep=" ") if isinstance(value, datetime.datetime) else value.isoformat()
     if isinstance(value, dict | list | tuple):
-        return json.dumps(value, default=str)
+        return json_text(value)
     return str(value)

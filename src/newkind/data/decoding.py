@@ -1,7 +1,8 @@
 """Decoding of image files to upright RGB images.
 
 Images are untrusted input: only the formats listed here are tried (Pillow would otherwise try all of its plug-ins), and an
-image that would fill the memory is refused by the size in its header, before any pixel is decoded.
+image that would fill the memory is refused by the size in its header, before any pixel is decoded. Threads share a budget of
+memory, and the pixels of a large image are converted in strips.
 """
 
 from __future__ import annotations
@@ -13,12 +14,11 @@ import zlib
 from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
+from newkind.data.memory_budget import MemoryBudget
+from newkind.data.rgb import SIDEWAYS, to_rgb, turn_of
 from newkind.errors import BrokenImage
 
 __all__ = [
@@ -30,8 +30,9 @@ __all__ = [
     "decode",
     "has_image_suffix",
     "heic_is_installed",
+    "load_upright",
+    "memory_needed",
     "open_checked",
-    "to_rgb",
     "unsupported_format",
 ]
 
@@ -73,6 +74,20 @@ PILLOW_ERRORS = (
 """Exceptions that Pillow raises for damaged files; its documentation does not list them."""
 MAX_PIXELS = 178_956_970
 """Twice Pillow's threshold for a warning, where Pillow itself would refuse; 100-megapixel cameras and scanners pass."""
+MAX_DECODED = 2**24
+"""Pixels of a decoded image; larger ones shrink, because views need no more, and a copy of 170 megapixels has 700 MB."""
+MAX_MEMORY = 2**30
+"""Bytes that decoding one image may need; an image that needs more is refused."""
+BUDGET = MemoryBudget(2**29)
+"""Bytes that decoding may use over all threads; an image that needs more is decoded while no other one is."""
+MODE_BYTES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16L": 2, "I;16B": 2, "I;16N": 2}
+"""Bytes per pixel of Pillow's modes; the others have 4."""
+DECODER_BYTES = {"WEBP": 16, "GIF": 4, "BMP": 4, "DIB": 4, "HEIF": 16}
+"""Bytes per pixel of the decoder's own buffers, at most."""
+ROWS_PER_STRIP = 278
+"""TIFF tag."""
+STRIP_BYTES = 2**25
+"""What the conversion of a strip takes."""
 # Pillow's own limit warns, or raises before the size is known; `open_checked` knows the size and refuses by it.
 Image.MAX_IMAGE_PIXELS = None
 MIN_SIDE = 4
@@ -139,42 +154,60 @@ def decode(content: bytes, *, name: str, shorter_side: int | None = None) -> Ima
     """Decode the first frame of an image, upright and in RGB, transparent parts on white. Raises BrokenImage.
 
     If `shorter_side` pixels are enough, a JPEG file is decoded at the smallest of 1/1, 1/2, 1/4 and 1/8 of its size that has
-    them.
+    them; every byte of it is still read. An image of more than MAX_DECODED pixels becomes smaller by a whole number.
     """
     with open_checked(content, name=name) as image:
-        try:
-            if shorter_side is not None and (factor := min(image.size) // shorter_side) > 1:
-                image.draft("RGB", (image.size[0] // factor, image.size[1] // factor))
-            image.load()
-            return to_rgb(ImageOps.exif_transpose(image))
-        except PILLOW_ERRORS as error:
-            raise broken_image(name, f"broken ({error})") from None
+        return load_upright(image, name=name, n_bytes=len(content), shorter_side=shorter_side)[0]
 
 
-def to_rgb(image: Image.Image) -> Image.Image:
-    """Convert an image of any Pillow mode to RGB, as an image viewer shows it."""
-    if image.mode == "RGB" and "transparency" not in image.info:
-        return image
-    if image.mode == "F" or image.mode.startswith("I"):
-        return Image.fromarray(_to_eight_bits(np.asarray(image))).convert("RGB")
-    if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
-        rgba = image.convert("RGBA")
-        canvas = Image.new("RGBA", rgba.size, "white")
-        return Image.alpha_composite(canvas, rgba).convert("RGB")
-    return image.convert("RGB")
+def load_upright(
+    image: Image.Image, *, name: str, n_bytes: int, shorter_side: int | None = None
+) -> tuple[Image.Image, bool]:
+    """Pixels of an image of `open_checked`, as `decode` returns them, and whether turning them swapped width and height.
 
-
-def _to_eight_bits(pixels: NDArray[Any]) -> NDArray[np.uint8]:
-    """Scale grey values (H, W) of 16 bits, 32 bits or floating point to 0-255, as an image viewer shows them.
-
-    Integers are read as 16-bit values unless they are larger. Floating-point values are read as 0-1 if they lie in that
-    range. All others are scaled from their minimum to their maximum, because the file does not say which value is white.
+    `n_bytes` is the length of the file. The image itself is closed, unless its pixels are returned as they are.
     """
-    values = np.nan_to_num(pixels.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
-    low, high = float(values.min()), float(values.max())
-    if np.issubdtype(pixels.dtype, np.integer) and low >= 0 and high <= 65535:
-        low, high = 0.0, 65535.0
-    elif low >= 0 and high <= 1:
-        low, high = 0.0, 1.0
-    scale = 255.0 / (high - low) if high > low else 0.0
-    return np.rint((values - low) * scale).astype(np.uint8)
+    try:
+        full = image.size
+        factor = max(_factor(full), min(full) // (shorter_side or min(full)))
+        if factor > 1:
+            image.draft("RGB", (full[0] // factor, full[1] // factor))  # only JPEG has smaller versions
+        needed = memory_needed(image, n_bytes, full)
+        if needed > MAX_MEMORY:
+            reason = f"too large ({full[0]} x {full[1]} pixels need {needed / 1e9:.1f} GB of memory)"
+            raise broken_image(name, reason, code="image-too-large")
+        with BUDGET.reserved(needed):
+            image.load()
+            turn = turn_of(image)
+            rgb = to_rgb(image, _factor(image.size))
+            if rgb is not image or turn is not None:
+                rgb = rgb if turn is None else rgb.transpose(turn)
+                image.close()  # here, where its memory is counted; Python may free the object much later
+            return rgb, turn in SIDEWAYS
+    except BrokenImage:  # which is a ValueError, as some errors of Pillow are
+        raise
+    except PILLOW_ERRORS as error:
+        raise broken_image(name, f"broken ({error})") from None
+
+
+def _factor(size: tuple[int, int]) -> int:
+    """Smallest whole number by which an image has to shrink to have at most MAX_DECODED pixels."""
+    factor = 1
+    while size[0] * size[1] > MAX_DECODED * factor**2:
+        factor += 1
+    return factor
+
+
+def memory_needed(image: Image.Image, n_bytes: int, full: tuple[int, int] | None = None) -> int:
+    """Estimated peak of memory in bytes while an image is decoded and converted; `full` is its size without `draft`."""
+    n_pixels = image.size[0] * image.size[1]
+    n_full = n_pixels if full is None else full[0] * full[1]
+    decoder = DECODER_BYTES.get(image.format or "", 0) * n_pixels
+    if image.format in ("JPEG", "MPO") and "progressive" in image.info:
+        decoder = 6 * n_full  # coefficients of all blocks, two bytes each, of up to three channels
+    elif image.format == "TIFF":  # one strip; a tiled image, or one without strips, is taken for a single one
+        rows = getattr(image, "tag_v2", {}).get(ROWS_PER_STRIP)
+        share = min(rows / image.size[1], 1.0) if isinstance(rows, int) and rows > 0 else 1.0
+        decoder = int(8 * n_pixels * share)
+    converted = 8 * n_pixels // _factor(image.size) ** 2  # RGB, and turned upright
+    return n_bytes + decoder + MODE_BYTES.get(image.mode, 4) * n_pixels + converted + STRIP_BYTES

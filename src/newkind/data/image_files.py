@@ -71,12 +71,12 @@ def find_images(places: Sequence[Path]) -> ImageFiles:
     skipped: list[Skipped] = []
     ignored: Counter[str] = Counter()
     for place in places:
-        if place.is_dir():
+        if os.path.isdir(place):
             walk = FolderWalk(place)
             names += [os.path.join(place, name) for name in walk.all_images()]
             skipped += [Skipped(os.path.join(place, item.name), item.reason, item.code) for item in walk.skipped]
             ignored += walk.ignored
-        elif place.suffix.lower() == ".txt" and place.is_file():
+        elif place.suffix.lower() == ".txt" and os.path.isfile(place):
             for name in _lines(place):
                 problem = _problem(name, f"listed in {printable(str(place))}, but there is no such file")
                 skipped += [problem] if problem else []

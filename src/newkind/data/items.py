@@ -14,13 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from newkind.data.decoding import MIN_SIDE, broken_image, decode, to_rgb
+from newkind.data.decoding import MIN_SIDE, broken_image, decode
+from newkind.data.feature_scale import check_scale
 from newkind.data.names import Names
-from newkind.errors import DataError
+from newkind.data.rgb import to_rgb
+from newkind.errors import BrokenImage, DataError
 from newkind.mapped import drop_pages
 
 __all__ = ["ArrayImages", "DatasetImages", "EncodedImages", "Features", "FileImages", "Images"]
 
+MAX_FILE_BYTES = 2**29
+"""Largest image file; it is read as a whole."""
 ROWS_PER_CHECK = 65536
 """Rows checked for NaN at a time, so that a memory-mapped array does not have to fit in memory."""
 
@@ -180,10 +184,17 @@ class FileImages(EncodedImages):
             with open(self.path(index), "rb", opener=_open_without_waiting) as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     raise broken_image(self.names[index], "not a regular file", code="not-a-file")
+                if (n_bytes := os.fstat(file.fileno()).st_size) > MAX_FILE_BYTES:
+                    reason = f"too large ({n_bytes / 1e6:,.0f} MB, the limit is {MAX_FILE_BYTES / 1e6:,.0f} MB)"
+                    raise broken_image(self.names[index], reason, code="image-too-large")
                 return file.read()
         except OSError as error:
             reason = f"cannot be read ({error.strerror})"
             raise broken_image(self.names[index], reason, code="unreadable") from None
+        except BrokenImage:  # which is a ValueError
+            raise
+        except ValueError:
+            raise broken_image(self.names[index], "a name that no file can have", code="unreadable") from None
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
@@ -290,7 +301,7 @@ class Features:
     Raises
     ------
     DataError
-        If the dtype or the shape is another one, or a value is NaN or infinite.
+        If the dtype or the shape is another one, or a value is NaN, infinite, or too large or too small for float32.
 
     Examples
     --------
@@ -311,15 +322,7 @@ class Features:
                 shape=self.values.shape,
             )
         for start in range(0, len(self.values), ROWS_PER_CHECK):
-            bad = np.flatnonzero(~np.isfinite(self.values[start : start + ROWS_PER_CHECK]).all(axis=1))
-            if bad.size:
-                row = start + int(bad[0])
-                raise DataError(
-                    f"Row {row} of the features has NaN or infinite values.",
-                    fix="Remove or correct that row.",
-                    code="not-finite",
-                    row=row,
-                )
+            check_scale(self.values[start : start + ROWS_PER_CHECK], start)
             drop_pages(self.values)
 
     def __len__(self) -> int:

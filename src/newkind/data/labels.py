@@ -136,7 +136,8 @@ def combine_truth(encoded: Labels, given: Labels) -> Truth:
 def label_name(value: Any) -> str | None:
     """Class name of a label, or None for unlabelled; raises DataError for values that are not labels."""
     if isinstance(value, str):
-        return None if value.strip().lower() in UNLABELLED_WORDS else str(value)  # np.str_ becomes str
+        name = str(value).strip()  # np.str_ becomes str; `bee ` and `bee` are one class
+        return None if name.lower() in UNLABELLED_WORDS else name
     if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
         return None
     if type(value).__name__ in ("NAType", "NaTType"):  # missing values of pandas, which is not imported here

@@ -8,6 +8,8 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from newkind.terminal import printable
+
 __all__ = ["Names", "printable"]
 
 
@@ -77,30 +79,3 @@ class Names(Sequence[str]):
 
     def __repr__(self) -> str:
         return f"<Names: {len(self):,}, {len(self._buffer):,} bytes>"
-
-
-def printable(name: str) -> str:
-    r"""Replace control characters and bytes that are not UTF-8 by escapes, so that a name is safe to print anywhere.
-
-    Parameters
-    ----------
-    name : str
-        Name of a file or a class.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> printable("two\nlines")
-    'two\\nlines'
-    """
-    return "".join(c if c.isprintable() else _escape(c) for c in name)
-
-
-def _escape(character: str) -> str:
-    """Escape sequence of one character."""
-    code = ord(character)
-    # Python reads a byte that is not UTF-8 as the surrogate 0xDC00 + byte.
-    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else character.encode("unicode_escape").decode()

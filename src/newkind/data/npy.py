@@ -18,9 +18,10 @@ from newkind.data.records import TABLE_SUFFIXES
 from newkind.data.table_rows import Row, open_table
 from newkind.data.tables import metadata_of
 from newkind.errors import DataError
+from newkind.mapped import NPY_ERRORS
 from newkind.reading import COLUMNS, ReadingConfig, check_used
 
-__all__ = ["read_npy"]
+__all__ = ["load_array", "read_npy"]
 
 
 def read_npy(path: str | os.PathLike[str], **options: Any) -> Collection:
@@ -63,7 +64,7 @@ def read_npy(path: str | os.PathLike[str], **options: Any) -> Collection:
             code="missing-labels",
             path=str(path),
         )
-    values = _array(path)
+    values = load_array(path)
     if values.ndim == 0:
         raise DataError(f"{path} contains one number; expected one row per item.", code="array-shape", path=str(path))
     make = from_arrays if values.dtype == np.uint8 and values.ndim > 2 else from_features
@@ -72,7 +73,7 @@ def read_npy(path: str | os.PathLike[str], **options: Any) -> Collection:
         collection = _with_table(make, values, reading, origin=str(path))
     else:
         check_used(reading, ("labels",), "labels that are not in a table")
-        labels = _array(reading.labels) if suffix == ".npy" else _lines(reading.labels)
+        labels = load_array(reading.labels) if suffix == ".npy" else _lines(reading.labels)
         if isinstance(labels, np.ndarray) and labels.ndim != 1:
             raise DataError(
                 f"{reading.labels} has shape {labels.shape}; expected one dimension.",
@@ -102,11 +103,11 @@ def _with_table(make: Any, values: NDArray[Any], reading: ReadingConfig, *, orig
     return replace(found, group_column=at.group_name)
 
 
-def _array(path: Path) -> NDArray[Any]:
+def load_array(path: Path) -> NDArray[Any]:
     """Array of an .npy file, memory-mapped; DataError if it cannot be read without pickled objects."""
     try:
         found = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, RuntimeError, MemoryError, SyntaxError, OverflowError, TypeError) as error:
+    except NPY_ERRORS as error:
         raise DataError(
             f"{path} cannot be read as an .npy file without pickled objects ({error}).",
             code="unreadable",

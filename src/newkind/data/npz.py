@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zipfile
 import zlib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,13 @@ from newkind.data.arrays import from_arrays, from_features
 from newkind.data.catalog import Collection
 from newkind.data.names import printable
 from newkind.errors import DataError
+from newkind.mapped import NPY_ERRORS
 
 __all__ = ["read_npz"]
 
 LISTS = ("labels", "truth", "names", "class_names")
+USED = (*LISTS, "images", "features")
+MANY_NAMES = 20
 
 
 def read_npz(path: str | os.PathLike[str]) -> Collection:
@@ -29,7 +33,7 @@ def read_npz(path: str | os.PathLike[str]) -> Collection:
     ----------
     path : path-like
         File with the array `labels`, one of `images` and `features`, and optionally `truth`, `class_names` and `names`;
-        see `from_arrays` and `from_features`. Pickled objects are refused.
+        see `from_arrays` and `from_features`. Pickled objects are refused, and other arrays are not read.
 
     Returns
     -------
@@ -52,14 +56,6 @@ def read_npz(path: str | os.PathLike[str]) -> Collection:
     path = Path(path)
     held = _arrays_in(path)
     kinds = [key for key in ("images", "features") if key in held]
-    if len(kinds) != 1 or "labels" not in held:
-        names = ", ".join(map(printable, sorted(held))) or "nothing"
-        raise DataError(
-            f"{path} contains {names}; expected `labels` and one of `images` and `features`.",
-            code="missing-array",
-            path=str(path),
-            arrays=sorted(held),
-        )
     for key, array in held.items():
         if (key in LISTS and array.ndim != 1) or (key in kinds and array.ndim == 0):
             expected = "one dimension" if key in LISTS else "one row per item"
@@ -81,14 +77,17 @@ def read_npz(path: str | os.PathLike[str]) -> Collection:
 
 
 def _arrays_in(path: Path) -> dict[str, NDArray[Any]]:
-    """All arrays of an .npz file by name."""
+    """Arrays of an .npz file by name: only those that are used; the others may be anything."""
     try:
         archive = np.load(path, allow_pickle=False)
         if not isinstance(archive, np.lib.npyio.NpzFile):
             raise ValueError("it contains one array without a name; save it with np.savez")
         with archive:
-            held = {key: archive[key] for key in archive.files}
-    except (OSError, ValueError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
+            _check_names(path, archive.files)
+            held = {key: archive[key] for key in archive.files if key in USED}
+    except DataError:
+        raise
+    except (*NPY_ERRORS, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(
             f"{path} cannot be read as an .npz file without pickled objects ({error}).",
             code="unreadable",
@@ -103,3 +102,18 @@ def _arrays_in(path: Path) -> dict[str, NDArray[Any]]:
                 array=key,
             )
     return held
+
+
+def _check_names(path: Path, names: Sequence[str]) -> None:
+    """Raise DataError unless a file with arrays of these names has labels and either images or features."""
+    if "labels" in names and ("images" in names) != ("features" in names):
+        return
+    shown = sorted(names)[:MANY_NAMES]
+    more = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
+    raise DataError(
+        f"{path} contains {', '.join(map(printable, shown)) or 'nothing'}{more}; expected `labels` and one of `images` and "
+        "`features`.",
+        code="missing-array",
+        path=str(path),
+        arrays=sorted(names),
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any, TextIO
 from newkind.data.excel import excel_records
 from newkind.data.parquet import parquet_records
 from newkind.errors import DataError
+from newkind.schema import InvalidJson, parse_json
 
 __all__ = ["TABLE_SUFFIXES", "Records", "csv_delimiter", "open_records"]
 
@@ -133,14 +133,11 @@ def _json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):  # RecursionError: thousands of nested brackets
-                row = None
-            if not isinstance(row, dict):
+                yield number, parse_json(line, dict[str, Any], any_number=True)
+            except InvalidJson as error:
                 raise DataError(
-                    f"{path}, line {number}: expected a JSON object with the string file_name, and label.",
+                    f"{path}, line {number}: expected a JSON object with the string file_name, and label ({error}).",
                     code="not-a-row",
                     path=str(path),
                     line=number,
-                )
-            yield number, row
+                ) from None

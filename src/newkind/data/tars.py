@@ -5,7 +5,6 @@ Nothing is unpacked: images are read at their places in the archive, and member 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import tarfile
@@ -27,6 +26,7 @@ from newkind.data.labels import encode_labels, encode_truth, label_name
 from newkind.data.names import Names, printable
 from newkind.errors import DataError
 from newkind.reading import ReadingConfig, check_used
+from newkind.schema import parse_json
 
 __all__ = ["TarImages", "find_tars", "read_tars"]
 
@@ -233,8 +233,8 @@ def _values(suffix: str, content: bytes) -> dict[str, Any]:
     """Values of a member that is not an image: those of a JSON object, or one text; none for other bytes."""
     try:
         text = content.decode("utf-8-sig").strip()
-        found = json.loads(text) if suffix == "json" else text
-    except (ValueError, RecursionError):
+        found: object = parse_json(text, object, any_number=True) if suffix == "json" else text
+    except ValueError:
         return {}
     return {str(key): value for key, value in found.items()} if isinstance(found, dict) else {suffix: found}
 

@@ -33,7 +33,7 @@ def read_truth(path: str | os.PathLike[str], **options: Any) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        True class by file name.
+        True class by file name, without "." and ".." parts where possible.
 
     Raises
     ------

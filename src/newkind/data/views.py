@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
-from torchvision.transforms.v2 import functional as TF
 
 from newkind.errors import DataError
 
@@ -88,6 +87,8 @@ def view_generator(seed: int, content: bytes, *numbers: int) -> np.random.Genera
 
 def resize_for_views(image: Image.Image, recipe: ViewRecipe) -> Tensor:
     """Resize an image to uint8 (3, H, W), the shorter side `recipe.resized` pixels; all views are cropped from it."""
+    from torchvision.transforms.v2 import functional as TF  # slow to import
+
     width, height = image.size
     scale = recipe.resized / min(width, height)
     # The longer side is rounded as in torchvision; at most 16 times the shorter one, so that thin strips fit in memory.
@@ -108,6 +109,8 @@ def random_view(resized: Tensor, recipe: ViewRecipe, generator: np.random.Genera
 
 def evaluation_view(resized: Tensor, recipe: ViewRecipe) -> Tensor:
     """Centre crop, normalised: float32 (3, S, S)."""
+    from torchvision.transforms.v2 import functional as TF
+
     return _normalise(TF.center_crop(resized, [recipe.image_size] * 2), recipe)
 
 

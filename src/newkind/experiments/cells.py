@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import torch
 
@@ -41,6 +41,30 @@ KEPT_SCORES = (
 """Parts of scores.json that result.json repeats, for tables."""
 BY_NAME = "by_name_"
 """How names of scores by name start, as in by_name_all."""
+
+
+class _ResultFile(TypedDict):
+    """What is read of result.json."""
+
+    key: object
+    method: str
+    seed: int
+    accuracy: dict[str, float | None]
+    errors: dict[str, float | None]
+    n_categories: int
+    seconds: _Seconds
+    by_name: NotRequired[dict[str, float | None] | None]
+    novelty_auroc: NotRequired[float | None]
+    calibration_error: NotRequired[float | None]
+    nmi: NotRequired[float | None]
+    ari: NotRequired[float | None]
+
+
+class _Seconds(TypedDict):
+    """Duration of the stages of a run."""
+
+    training: float
+    assigning: float
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -224,7 +248,7 @@ def read_result(cell: Cell, folder: Path) -> CellResult | None:
             code="other-cell",
             file=path,
         )
-    return CellResult(run, content)
+    return CellResult(run, run.read_json(path, _ResultFile))
 
 
 def run_cell(cell: Cell, folder: Path, *, on_epoch: OnEpoch | None = None) -> CellResult:
@@ -266,7 +290,7 @@ def run_cell(cell: Cell, folder: Path, *, on_epoch: OnEpoch | None = None) -> Ce
         ) from None
     run.write_json(_result_file(run), _content(cell, run, outcome.seconds))
     remove_checkpoint(run)
-    return CellResult(run, run.read_json(_result_file(run)))
+    return CellResult(run, run.read_json(_result_file(run), _ResultFile))
 
 
 def remove_checkpoint(run: Run) -> None:

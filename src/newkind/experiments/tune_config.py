@@ -41,7 +41,7 @@ class TuneConfig:
     """
 
     tries: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    folds: int = setting(2, at_least=2)
+    folds: int = setting(2, at_least=2, at_most=100)
     method: str = "simgcd"
     recipe: str | None = None
     effort: EffortName | None = None

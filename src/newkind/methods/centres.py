@@ -34,8 +34,8 @@ class ClusteringConfig(MethodConfig):
         Maximum number of iterations per restart.
     """
 
-    n_init: int = setting(10, at_least=1)
-    max_iter: int = setting(200, at_least=1)
+    n_init: int = setting(10, at_least=1, at_most=1000)
+    max_iter: int = setting(200, at_least=1, at_most=10**6)
 
 
 class Centres(nn.Module):

@@ -37,7 +37,7 @@ class GCDConfig(RepresentationConfig, ClusteringConfig):
         for no such layer.
     """
 
-    projector_width: int = setting(65536, at_least=0)
+    projector_width: int = setting(65536, at_least=0, at_most=2**20)
 
 
 class GCD(CentreMethod):

@@ -186,6 +186,11 @@ class Method(nn.Module, ABC):
         """Temperature of the softmax that turns logits into the probabilities of the results."""
         return 1.0
 
+    @property
+    def smoothing(self) -> float:
+        """Share of these probabilities that is spread evenly over all categories."""
+        return 0.0
+
     def begin_epoch(self, epoch: int) -> None:
         """Called before the first batch of an epoch, which counts from 0."""
 

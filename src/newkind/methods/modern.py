@@ -70,6 +70,7 @@ class Modern(Method):
     needs_training: ClassVar[bool] = False
     config: ModernConfig
     read_out_temperature: Tensor
+    read_out_smoothing: Tensor
     typical_similarity: Tensor
 
     def __init__(self, dim: int, n_categories: int, config: ModernConfig) -> None:
@@ -78,11 +79,16 @@ class Modern(Method):
         self.frame = Frame(dim)
         self.classifier = CosineClassifier(dim, n_categories)
         self.register_buffer("read_out_temperature", torch.tensor(config.student_temperature))
+        self.register_buffer("read_out_smoothing", torch.tensor(0.0))
         self.register_buffer("typical_similarity", torch.zeros(n_categories))
 
     @property
     def temperature(self) -> float:
         return float(self.read_out_temperature)
+
+    @property
+    def smoothing(self) -> float:
+        return float(self.read_out_smoothing)
 
     def logits(self, features: Tensor) -> Tensor:
         return self.classifier(self.frame(features))  # type: ignore[no-any-return]
@@ -128,7 +134,8 @@ class Modern(Method):
             device=device,
         )
         if self.rehearsal is not None:
-            self.read_out_temperature.fill_(self.rehearsal.temperature)
+            self.read_out_temperature.fill_(self.rehearsal.fitted.temperature)
+            self.read_out_smoothing.fill_(self.rehearsal.fitted.smoothing)
 
     @torch.no_grad()
     def refit(self, features: Tensor, labels: Tensor, prototype: Tensor, *, forbidden: Tensor) -> None:
@@ -145,7 +152,7 @@ class Modern(Method):
 
     def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *others: Any) -> None:
         """Models of earlier versions have no calibration and keep the raw temperature."""
-        for name in ("read_out_temperature", "typical_similarity"):
+        for name in ("read_out_temperature", "read_out_smoothing", "typical_similarity"):
             state_dict.setdefault(f"{prefix}{name}", getattr(self, name))
         super()._load_from_state_dict(state_dict, prefix, *others)
 

@@ -65,12 +65,12 @@ class RankStatsConfig(MethodConfig):
     head: Literal["linear", "cosine"] = "linear"
     relu: bool = True
     temperature: float = setting(1.0, above=0)
-    top_k: int = setting(5, at_least=1)
+    top_k: int = setting(5, at_least=1, at_most=10**6)
     rank_by: Literal["value", "magnitude"] = "value"
     pairs_over: Literal["unlabelled", "all"] = "unlabelled"
     pair_weight: float = setting(1.0, at_least=0)
     consistency_weight: float = setting(5.0, at_least=0)
-    ramp_up_epochs: int = setting(50, at_least=0)
+    ramp_up_epochs: int = setting(50, at_least=0, at_most=10**6)
 
 
 class RankStats(PrototypeMethod):

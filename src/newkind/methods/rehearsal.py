@@ -3,7 +3,8 @@
 The known classes are divided into four groups at random, up to three times. In each fold one group is treated as new, and a
 quarter of the labelled images of the other classes as unlabelled; the unlabelled images take part as they are. Frame and mixture are fitted with the labels that
 are left. The hidden labels then say which images are right: of a kept class in its own category, of a held-out class in the
-category that it is matched to. One temperature is chosen, at which the mean confidence is the accuracy.
+category that it is matched to. Two numbers are chosen, with which the confidences are nearest to what is right: the temperature of
+the softmax, and a share that is spread evenly over all categories, for whole classes that are split or merged by accident.
 
 How it was chosen is in docs/confidence.md.
 """
@@ -16,14 +17,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
+from scipy.optimize import linear_sum_assignment, minimize_scalar
 from torch import Tensor
 
 from newkind.clustering.sampling import most_rows, sample_rows
 from newkind.methods.frame import SAMPLE_STEPS, Frame, FrameConfig, find_prototypes
 from newkind.methods.method import AllImages
 
-__all__ = ["Fold", "Rehearsal", "fit_temperature", "rehearse"]
+__all__ = ["Fold", "ReadOut", "Rehearsal", "fit_read_out", "rehearse"]
 
 GROUPS = 4
 """Number of groups of classes, and 1 / share of labelled images that are hidden."""
@@ -38,8 +39,25 @@ LEAST_CLASSES, LEAST_IMAGES = 4, 30
 """With fewer labelled classes or images there is no rehearsal."""
 RANGE = 10.0
 """The temperature is changed at most by this factor."""
-STEPS = 40
-"""Number of bisections."""
+MOST_SMOOTHING = 0.5
+COARSE = 25
+"""Number of temperatures at which the search for the best one starts."""
+
+
+@dataclass(frozen=True)
+class ReadOut:
+    """How cosines become probabilities: (1 - smoothing) * softmax(cosines / temperature) + smoothing / K.
+
+    Parameters
+    ----------
+    temperature : float
+        Temperature of the softmax.
+    smoothing : float, default=0.0
+        Share that is spread evenly over all categories.
+    """
+
+    temperature: float
+    smoothing: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,21 +81,22 @@ class Fold:
     is_new: NDArray[np.bool_]
     n_kept: int
 
-    def confidence(self, temperature: float) -> NDArray[np.float64]:
+    def confidence(self, by: ReadOut) -> NDArray[np.float64]:
         """Probability (n,) of the nearest prototype."""
-        highest: NDArray[np.float64] = self._probabilities(temperature).max(axis=1)
+        highest: NDArray[np.float64] = self._probabilities(by).max(axis=1)
         return highest
 
-    def novelty(self, temperature: float) -> NDArray[np.float64]:
+    def novelty(self, by: ReadOut) -> NDArray[np.float64]:
         """Probability (n,) of all new categories together."""
-        together: NDArray[np.float64] = self._probabilities(temperature)[:, self.n_kept :].sum(axis=1)
+        together: NDArray[np.float64] = self._probabilities(by)[:, self.n_kept :].sum(axis=1)
         return together
 
-    def _probabilities(self, temperature: float) -> NDArray[np.float64]:
+    def _probabilities(self, by: ReadOut) -> NDArray[np.float64]:
         """(n, K)"""
         below = (self.logits - self.logits.max(axis=1, keepdims=True)).astype(np.float64)
-        e: NDArray[np.float64] = np.exp(below / temperature)
-        e /= e.sum(axis=1, keepdims=True)
+        e: NDArray[np.float64] = np.exp(below / by.temperature)
+        e *= (1 - by.smoothing) / e.sum(axis=1, keepdims=True)
+        e += by.smoothing / e.shape[1]
         return e
 
 
@@ -89,15 +108,15 @@ class Rehearsal:
     ----------
     folds : tuple of Fold
         At least two.
-    raw_temperature : float
-        Temperature before calibration.
-    temperature : float
-        Temperature at which the mean confidence of all folds is their accuracy.
+    raw : ReadOut
+        Read-out before calibration.
+    fitted : ReadOut
+        Read-out with which the confidences of all folds are nearest to what is right.
     """
 
     folds: tuple[Fold, ...]
-    raw_temperature: float
-    temperature: float
+    raw: ReadOut
+    fitted: ReadOut
 
     @property
     def is_right(self) -> NDArray[np.bool_]:
@@ -109,46 +128,57 @@ class Rehearsal:
         """(n,), of all folds."""
         return np.concatenate([fold.is_new for fold in self.folds])
 
-    def confidence(self, temperature: float) -> NDArray[np.float64]:
-        """Confidence (n,) of all folds at one temperature."""
-        return np.concatenate([fold.confidence(temperature) for fold in self.folds])
+    def confidence(self, by: ReadOut) -> NDArray[np.float64]:
+        """Confidence (n,) of all folds."""
+        return np.concatenate([fold.confidence(by) for fold in self.folds])
 
     def held_out_confidence(self) -> NDArray[np.float64]:
-        """Confidence (n,), in each fold at the temperature that the other folds give."""
+        """Confidence (n,), in each fold with the read-out that the other folds give."""
         found = []
         for i, fold in enumerate(self.folds):
             others = self.folds[:i] + self.folds[i + 1 :]
-            found.append(fold.confidence(fit_temperature(others, self.raw_temperature)))
+            found.append(fold.confidence(fit_read_out(others, self.raw)))
         return np.concatenate(found)
 
     def novelty(self) -> NDArray[np.float64]:
-        """Novelty (n,) of all folds at the calibrated temperature."""
-        return np.concatenate([fold.novelty(self.temperature) for fold in self.folds])
+        """Novelty (n,) of all folds with the fitted read-out."""
+        return np.concatenate([fold.novelty(self.fitted) for fold in self.folds])
 
 
-def fit_temperature(folds: tuple[Fold, ...], raw_temperature: float) -> float:
-    """Temperature at which the mean confidence is the accuracy.
+def fit_read_out(folds: tuple[Fold, ...], raw: ReadOut) -> ReadOut:
+    """Temperature and smoothing with the smallest Brier score of the confidences: the mean of (confidence - right)^2.
 
-    The mean confidence falls with the temperature, so there is one, which is found by bisection.
+    For one temperature the score is a quadratic function of the smoothing, so that only the temperature is searched for.
 
     Parameters
     ----------
     folds : tuple of Fold
         Folds of a rehearsal.
-    raw_temperature : float
-        Temperature before calibration; the result is between a tenth of it and ten times as much.
+    raw : ReadOut
+        Read-out before calibration; the temperature is between a tenth of its own and ten times as much.
 
     Returns
     -------
-    float
+    ReadOut
     """
-    accuracy = float(np.concatenate([fold.is_right for fold in folds]).mean())
-    low, high = np.log(raw_temperature / RANGE), np.log(raw_temperature * RANGE)
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        confident = float(np.concatenate([fold.confidence(float(np.exp(middle))) for fold in folds]).mean())
-        low, high = (middle, high) if confident > accuracy else (low, middle)
-    return float(np.exp((low + high) / 2))
+    right = np.concatenate([fold.is_right for fold in folds]).astype(np.float64)
+    even = np.concatenate([np.full(len(fold.is_right), 1 / fold.logits.shape[1]) for fold in folds])
+
+    def score(log_temperature: float) -> tuple[float, ReadOut]:
+        plain = ReadOut(float(np.exp(log_temperature)))
+        confident = np.concatenate([fold.confidence(plain) for fold in folds])
+        above = confident - even
+        best = float((confident - right) @ above) / max(float(above @ above), 1e-12)
+        smoothing = min(max(best, 0.0), MOST_SMOOTHING)
+        error = float(np.square(confident - smoothing * above - right).mean())
+        return error, replace(plain, smoothing=smoothing)
+
+    middle, reach = np.log(raw.temperature), np.log(RANGE)
+    grid = np.linspace(middle - reach, middle + reach, COARSE)
+    i = int(np.argmin([score(t)[0] for t in grid]))
+    bounds = (grid[max(i - 1, 0)], grid[min(i + 1, COARSE - 1)])
+    found = minimize_scalar(lambda t: score(t)[0], bounds=bounds, method="bounded", options={"xatol": 1e-3})
+    return min((score(t) for t in (grid[i], found.x)), key=lambda pair: pair[0])[1]
 
 
 @torch.no_grad()
@@ -196,7 +226,8 @@ def rehearse(
     folds = tuple(found)
     if not folds:
         return None
-    return Rehearsal(folds, temperature, fit_temperature(folds, temperature))
+    raw = ReadOut(temperature)
+    return Rehearsal(folds, raw, fit_read_out(folds, raw))
 
 
 @dataclass(eq=False)

@@ -46,10 +46,10 @@ class RepresentationConfig(MethodConfig):
     unsupervised_temperature: float = setting(1.0, above=0)
     supervised_temperature: float = setting(0.07, above=0)
     negatives: Literal["all", "other-view", "printed"] = "all"
-    projector_hidden: int = setting(2048, at_least=1)
-    projector_out: int = setting(256, at_least=1)
-    projector_layers: int = setting(3, at_least=1)
-    projector_width: int = setting(0, at_least=0)
+    projector_hidden: int = setting(2048, at_least=1, at_most=2**16)
+    projector_out: int = setting(256, at_least=1, at_most=2**16)
+    projector_layers: int = setting(3, at_least=1, at_most=100)
+    projector_width: int = setting(0, at_least=0, at_most=2**20)
 
 
 def build_projector(dim: int, config: RepresentationConfig) -> Projector:

@@ -61,7 +61,7 @@ class DistillationConfig(MethodConfig):
     student_temperature: float = setting(0.1, above=0)
     teacher_start: float = setting(0.07, above=0)
     teacher_end: float = setting(0.04, above=0)
-    teacher_warmup_epochs: int = setting(30, at_least=0)
+    teacher_warmup_epochs: int = setting(30, at_least=0, at_most=10**6)
     teacher_shape: Literal["linear", "cosine"] = "linear"
 
     @property

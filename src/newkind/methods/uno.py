@@ -71,14 +71,14 @@ class UNOConfig(MethodConfig):
 
     temperature: float = setting(0.1, above=0)
     sinkhorn_temperature: float = setting(0.05, above=0)
-    sinkhorn_iterations: int = setting(3, at_least=1)
+    sinkhorn_iterations: int = setting(3, at_least=1, at_most=1000)
     sinkhorn_over: Literal["unlabelled", "all"] = "unlabelled"
-    n_heads: int = setting(4, at_least=1)
+    n_heads: int = setting(4, at_least=1, at_most=100)
     head: Literal["mlp", "linear"] = "mlp"
-    head_hidden: int = setting(2048, at_least=1)
-    head_out: int = setting(256, at_least=1)
+    head_hidden: int = setting(2048, at_least=1, at_most=2**16)
+    head_out: int = setting(256, at_least=1, at_most=2**16)
     known_on: Literal["backbone", "head"] = "backbone"
-    overcluster_factor: int = setting(3, at_least=0)
+    overcluster_factor: int = setting(3, at_least=0, at_most=100)
     overcluster_of: Literal["new", "all"] = "new"
     combine: Literal["mean", "sum"] = "mean"
 

@@ -61,7 +61,8 @@ def training_seconds(collection: Collection, config: DiscoverConfig, setup: Setu
     if not config.training.epochs:
         return 0.0
     # For the time of a step, an unknown number of categories may be off by a factor of 2.
-    network = new_network(config, setup, config.n_categories.number or 2 * max(collection.catalog.n_known_classes, 1))
+    n_categories = config.n_categories.number or 2 * max(collection.catalog.n_known_classes, 1)
+    network = new_network(config, setup, max(min(n_categories, len(collection.catalog)), 2))
     return config.training.epochs * _steps(collection, config) * step_seconds(config, setup, network)
 
 

@@ -173,6 +173,13 @@ def _effort(config: DiscoverConfig, amount: Amount) -> EffortName:
                 setting="effort" if amount.effort not in (None, "thorough") else "epochs",
             )
         return "thorough"
+    if amount.epochs and amount.effort in ("quick", "standard") and kind.trains:
+        raise ConfigError(
+            f"The effort {amount.effort} has no training, but `epochs` is {amount.epochs}.",
+            fix="Leave out one of the two, or use the effort `thorough`.",
+            code="conflict",
+            setting="epochs",
+        )
     if kind.trains and (amount.epochs or (amount.effort is None and config.online)):
         return "thorough"
     return amount.effort or "standard"

@@ -37,12 +37,11 @@ from newkind.runs.current_answer import model_answer
 from newkind.runs.decision import Event
 from newkind.runs.decision_log import DecisionLog
 from newkind.runs.fingerprint import digest_of
-from newkind.runs.model_io import LoadedModel, layout_of, load_model, method_settings, read_card
+from newkind.runs.model_io import LoadedModel, layout_of, load_model, method_settings, read_card, write_model
 from newkind.runs.replay import effective
 from newkind.runs.run import Run, to_half
 from newkind.runs.write_answer import write_answer
 from newkind.setting import check_min_confidence
-from newkind.training.checkpoint import save_tensors
 from newkind.training.inference import image_features, predict_features
 from newkind.training.network import Network
 
@@ -195,9 +194,8 @@ def _fingerprint(run: Run, images: ContinuedImages, config: ContinueConfig) -> s
 def _run_config(run: Run, images: ContinuedImages, config: ContinueConfig, fingerprint: str) -> dict[str, Any]:
     """Content of config.json: that of the run before, with what differs."""
     content = {name: value for name, value in run.config().items() if name not in ("format", "newkind")}
-    settings = content["config"]
     method = _method_config(read_card(run))
-    settings = settings | {"method_name": "modern", "method": to_json(method)}
+    settings = run.settings() | {"method_name": "modern", "method": to_json(method)}
     if config.min_confidence is not None:
         settings = settings | {"min_confidence": config.min_confidence}
     asked = "auto" if config.n_categories is None else str(config.n_categories)
@@ -258,7 +256,7 @@ def _solve(
     method = _method_config(read_card(owner))
     events = DecisionLog(run.folder).events()
     start = start_answer(images, model_answer(run))
-    seed = int(run.config()["config"]["training"]["seed"])
+    seed = run.settings()["training"]["seed"]
     n_open = None if config.n_categories is None else config.n_categories - n_used(start)
     while True:
         placed = open_categories(start, features, events, method, n_open=n_open, seed=seed)
@@ -315,8 +313,7 @@ def _write(following: Run, run: Run, solved: _Solved, settings: dict[str, Any]) 
     target = following.next_answer()
     numbers = {"prototypes": solved.refit.method.n_categories, "used": len(solved.model.categories)}
     target.write_config(settings | {"answer": "final", "n_categories": settings["n_categories"] | numbers})
-    save_tensors(target.model_file, solved.refit.tensors, {"newkind": "model"})
-    target.write_json(target.model_card, solved.refit.card)
+    write_model(target, solved.refit.tensors, solved.refit.card)
     target.write_features(solved.features)
     target.write_digests(solved.images.digests)
     target.write_json(target.continued_file, _since(run, solved))

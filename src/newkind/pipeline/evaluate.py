@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from newkind.data import read_truth
+from newkind.data.table_rows import plain_name
 from newkind.errors import DataError
 from newkind.evaluation import Evaluation, evaluate
 from newkind.reading import ReadingConfig
@@ -56,7 +57,8 @@ def evaluate_run(run: Run, truth_file: Path, reading: ReadingConfig | None = Non
     is_labelled = model_answer(run).status == LABELLED
     # By id: a renamed class is still the class that the truth names.
     lines = [line for line, given in zip(answer.assignments_by_id(), is_labelled, strict=True) if not given]
-    scored = [line for line in lines if truth.get(line.file)]
+    true_class = {line.file: truth.get(line.file) or truth.get(plain_name(line.file)) for line in lines}
+    scored = [line for line in lines if true_class[line.file]]
     if not scored:
         raise DataError(
             f"{truth_file} contains none of the {len(lines)} unlabelled images of the run.",
@@ -64,7 +66,7 @@ def evaluate_run(run: Run, truth_file: Path, reading: ReadingConfig | None = Non
             code="no-truth",
             file=truth_file,
         )
-    true = np.array([truth[line.file] for line in scored])
+    true = np.array([true_class[line.file] for line in scored])
     found = evaluate(
         true,
         np.array([line.category for line in scored]),

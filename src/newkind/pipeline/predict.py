@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +25,10 @@ from newkind.progress import quiet
 from newkind.runs.assignments import Assignment, assignments_of
 from newkind.runs.model_io import LoadedModel
 from newkind.setting import check_min_confidence
+from newkind.training.group_evidence import GroupEvidence
 from newkind.training.inference import predict_readable, view_mean
 
-__all__ = ["Prediction", "model_features", "predict", "read_inputs"]
+__all__ = ["Prediction", "model_features", "predict", "probabilities", "read_inputs"]
 
 
 @dataclass(frozen=True)
@@ -73,10 +75,10 @@ def read_inputs(places: Sequence[Path], *, missing_ok: bool = False) -> Images |
         return _join([_features(place) for place in places])
     names: list[str] = []
     for place in places:
-        if place.is_dir() or (place.suffix.lower() == ".txt" and place.exists()):
+        if os.path.isdir(place) or (place.suffix.lower() == ".txt" and os.path.exists(place)):
             found = find_images([place])
             names += [*found.names, *(item.name for item in found.skipped)]
-        elif missing_ok or place.exists():
+        elif missing_ok or os.path.exists(place):
             names.append(str(place))
         else:
             raise DataError(f"{place} does not exist.", code="missing-file", path=str(place))
@@ -110,6 +112,7 @@ def predict(
     model: LoadedModel,
     items: Images | Features,
     *,
+    groups: NDArray[np.int64] | None = None,
     min_confidence: float = 0.0,
     advance: Callable[[int], None] = quiet,
 ) -> Prediction:
@@ -121,6 +124,8 @@ def predict(
         Model of a finished run.
     items : Images or Features
         As from `read_inputs`.
+    groups : ndarray of int64, shape (n,), optional
+        Groups whose items share a category, by the evidence of all that can be read; -1 for none.
     min_confidence : float, default=0.0
         Items with a lower confidence get the status `unsure`; their categories stay.
     advance : callable, optional
@@ -139,6 +144,7 @@ def predict(
         layout=model.layout,
         device=device,
         views=model.views,
+        groups=groups,
         advance=advance,
     )
     names = [items.names[int(i)] for i in readable]
@@ -172,17 +178,36 @@ def _open_source(model: LoadedModel, items: Images | Features) -> tuple[TokenSou
 
 
 @torch.no_grad()
-def model_features(model: LoadedModel, items: Images | Features) -> NDArray[np.float32]:
-    """Averaged features (n, d) of items, not normalised; raises DataError (`broken-image`) if one cannot be read."""
+def model_features(model: LoadedModel, items: Images | Features) -> tuple[NDArray[np.float32], tuple[Skipped, ...]]:
+    """Averaged features (n, d) of items, not normalised, NaN for those that cannot be read; and these, with the reasons."""
     source, device = _open_source(model, items)
     batches = [np.arange(i, min(i + 64, len(items))) for i in range(0, len(items), 64)]
     network, views = model.network.eval(), model.views
-    parts = [
-        view_mean(network.features(found.tokens.to(device)), len(views)).cpu().numpy()
-        for found in source.evaluation_batches(iter(batches), views)
-        if len(found.rows)
-    ]
-    if source.skipped:
-        first = source.skipped[0]
-        raise DataError(f"{first.name} cannot be read: {first.reason}.", code="broken-image", name=first.name)
-    return np.concatenate(parts)
+    features = np.full((len(items), model.dim), np.nan, dtype=np.float32)
+    for batch, found in zip(batches, source.evaluation_batches(iter(batches), views), strict=True):
+        if len(found.rows):
+            own = view_mean(network.features(found.tokens.to(device)), len(views))
+            features[batch[found.rows]] = own.cpu().numpy()
+    return features, source.skipped
+
+
+@torch.no_grad()
+def probabilities(
+    model: LoadedModel, features: NDArray[np.float32], *, groups: NDArray[np.int64] | None = None
+) -> NDArray[np.float32]:
+    """Probabilities (n, K) of the categories of a model for features (n, d); NaN where the features are.
+
+    Items of a group, -1 for none, get the probabilities that follow from the evidence of all of them.
+    """
+    found = np.full((len(features), len(model.categories)), np.nan, dtype=np.float32)
+    readable = np.flatnonzero(np.isfinite(features).all(axis=1))
+    if not len(readable):
+        return found
+    device = next(model.network.method.parameters(), torch.zeros(0)).device
+    p = model.network.category_probabilities(torch.from_numpy(features[readable]).to(device))
+    if groups is not None:
+        evidence, everything = GroupEvidence(groups[readable], torch.full((len(readable),), -1)), slice(0, len(p))
+        evidence.add(p, everything)
+        p = evidence.share(p, everything)
+    found[readable] = model.layout.probabilities(p).cpu().numpy()
+    return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import uuid
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,9 +11,9 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file
 from torch import Tensor
 
+from newkind import atomic
 from newkind.config import to_json
 from newkind.errors import RunError
 from newkind.methods.modern import Modern, ModernConfig
@@ -24,12 +23,12 @@ from newkind.runs.assignments import Category, assignments_csv, assignments_of, 
 from newkind.runs.current_answer import refit_run
 from newkind.runs.decision import Decision, Event
 from newkind.runs.decisions import Decisions
+from newkind.runs.fingerprint import digest_of
 from newkind.runs.metadata import read_groups
-from newkind.runs.model_io import load_heads, read_card
+from newkind.runs.model_io import load_heads, read_card, read_tensors, write_model
 from newkind.runs.replay import apply
 from newkind.runs.run import Run
 from newkind.runs.write_answer import write_answer
-from newkind.training.checkpoint import save_tensors
 from newkind.training.group_evidence import GroupEvidence
 from newkind.training.inference import Layout, Predictions
 from newkind.training.network import Network
@@ -141,7 +140,7 @@ def plan_refit(run: Run) -> Refit:
         With the code `no-features`, `no-labels`, `unreadable` or `damaged-model`.
     """
     answer = Decisions(run).answer
-    least = run.config()["config"].get("min_confidence", 0.0)
+    least = run.settings().get("min_confidence", 0.0)
     owner, groups = model_in_use(run, answer), read_groups(run, answer.files)
     return solve(answer, stored_features(run, answer), owner, min_confidence=least, groups=groups)
 
@@ -177,8 +176,9 @@ def solve(
     problem = Problem(answer, features, present)
     config = present.config if isinstance(present, Modern) else ModernConfig()
     method = Modern(problem.features.shape[1], len(problem.category_of), config)
-    if isinstance(present, Modern):  # keeps the temperature that was calibrated
+    if isinstance(present, Modern):  # keeps what was calibrated
         method.read_out_temperature.copy_(present.read_out_temperature)
+        method.read_out_smoothing.copy_(present.read_out_smoothing)
     method.refit(problem.features, problem.labels, problem.prototype, forbidden=problem.forbidden_prototypes())
     method.eval()
     if groups is not None:
@@ -191,8 +191,13 @@ def solve(
         "n_known": sum(state.status == "known" for state in own.categories),
     }
     if not isinstance(present, Modern):
-        card["confidence"] = {"calibrated": False, "reason": "refitted", "temperature": method.temperature}
-    kept = {name: value for name, value in load_file(owner.model_file).items() if not name.startswith("method.")}
+        card["confidence"] = {
+            "calibrated": False,
+            "reason": "refitted",
+            "temperature": method.temperature,
+            "smoothing": method.smoothing,
+        }
+    kept = {name: value for name, value in read_tensors(owner).items() if not name.startswith("method.")}
     mine = {f"method.{name}": value.detach().clone() for name, value in method.state_dict().items()}
     return Refit(answer, own, method, kept | mine, card)
 
@@ -218,17 +223,19 @@ def accept_refit(run: Run, refit: Refit, *, author: str | None = None) -> Event:
     RunError
         With the code `stale` if there were decisions since the refit was planned.
     """
-    name = uuid.uuid4().hex[:12]
+    # A name by the content: accepted again after a kill, a refit uses the folder that is there.
+    name = digest_of(refit.card, *(refit.tensors[key].numpy().tobytes() for key in sorted(refit.tensors)))[:12]
     target = refit_run(run, name)
-    target.folder.mkdir(parents=True)
+    is_new = not target.folder.exists()
+    atomic.make_folder(target.folder)
     try:
-        save_tensors(target.model_file, refit.tensors, {"newkind": "model"})
-        target.write_json(target.model_card, refit.card)
+        write_model(target, refit.tensors, refit.card)
         target.write_json(target.categories_file, category_rows(refit.own.list_categories()))
         target.write_text(target.assignments_file, assignments_csv(refit.own.assignments_by_id()))
         event = Decisions(run).decide(Decision("refit", refit=name), author=author, based_on=refit.before.last)
     except BaseException:
-        shutil.rmtree(target.folder, ignore_errors=True)
+        if is_new:
+            shutil.rmtree(target.folder, ignore_errors=True)
         raise
     write_answer(run)
     return event

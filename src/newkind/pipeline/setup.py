@@ -64,6 +64,13 @@ def check_request(collection: Collection, config: DiscoverConfig) -> None:
             code="too-few-categories",
             setting=name,
         )
+    if asked.rule == "fixed" and (asked.number or 0) > len(catalog):
+        raise ConfigError(
+            f"`n_categories` is {asked.number:,}, but there are only {len(catalog):,} images.",
+            fix="Use a smaller number, or auto to estimate it.",
+            code="too-many-categories",
+            setting="n_categories",
+        )
     if getattr(config.method, "supervision", "") == "oracle" and collection.truth is None:
         raise ConfigError(
             "The supervision `oracle` needs the truth of the images.",

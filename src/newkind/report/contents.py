@@ -19,6 +19,7 @@ from newkind.runs.decision_log import DecisionLog
 from newkind.runs.metadata import RunMetadata, read_metadata
 from newkind.runs.replay import effective
 from newkind.runs.run import Run
+from newkind.runs.run_schemas import ContinuedFile
 
 if TYPE_CHECKING:
     from newkind.pipeline.results import Outcome
@@ -240,11 +241,11 @@ def _kept_digests(run: Run, kept: NDArray[np.bool_]) -> list[bytes] | None:
 
 def _added(run: Run, kept: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
     """Which of the images that are kept, of those (n,) of a run, are new since the run that it continues."""
-    rows = (_read_if_present(run, run.continued_file) or {}).get("new_rows")
-    if not isinstance(rows, list):
+    if not run.continued_file.exists():
         return None
+    rows = run.read_json(run.continued_file, ContinuedFile)["new_rows"]
     found = np.zeros(len(kept), dtype=bool)
-    found[[row for row in rows if isinstance(row, int) and 0 <= row < len(kept)]] = True
+    found[[row for row in rows if 0 <= row < len(kept)]] = True
     return found[kept]
 
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from newkind.config import from_json
 from newkind.data import (
     BENCHMARKS,
     Benchmark,
@@ -28,6 +29,7 @@ from newkind.data import (
 from newkind.data.added import add_images
 from newkind.data.image_check import check_image
 from newkind.errors import DataError, NewkindError
+from newkind.reading import ReadingConfig
 
 __all__ = ["ImageNames", "RunImages", "benchmark_of", "find_run_images"]
 
@@ -169,8 +171,8 @@ def _open_base(config: dict[str, Any], data: Path | None) -> Collection:
     benchmark = _benchmark_and_folder(config)
     if benchmark is not None:
         return load_benchmark(benchmark[0].name, data or Path(benchmark[1]))
-    reading = config.get("reading")
-    return open_data(data or str(config.get("data") or ""), **(reading if isinstance(reading, dict) else {}))
+    reading = from_json(ReadingConfig, config.get("reading", {}))
+    return open_data(data or str(config.get("data") or ""), **reading.given())
 
 
 def _from_collection(contents: ImageNames, collection: Collection) -> RunImages:

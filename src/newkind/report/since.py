@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
 
 import numpy as np
 
 from newkind.report.contents import RunContents
+from newkind.runs.run_schemas import ContinuedFile
 
 __all__ = ["Growth", "Since", "since_of"]
 
@@ -84,8 +84,8 @@ def since_of(contents: RunContents) -> Since | None:
     """
     if contents.is_added is None:
         return None
-    about = contents.run.read_json(contents.run.continued_file)
-    opened = set(_texts(about, "opened"))
+    about = contents.run.read_json(contents.run.continued_file, ContinuedFile)
+    opened = set(about["opened"])
     grown = []
     for k, members in enumerate(contents.members):
         added = members[contents.is_added[members]]
@@ -95,17 +95,12 @@ def since_of(contents: RunContents) -> Since | None:
             grown.append(Growth(k, len(added), len(members) - len(added), is_opened, tuple(best.tolist())))
     grown.sort(key=lambda growth: (not growth.is_opened, -growth.n_added))
     return Since(
-        run=PurePath(str(about.get("run") or "")).name,
+        run=PurePath(about["run"]).name,
         n_added=int(contents.is_added.sum()),
         grown=tuple(grown),
         n_opened=sum(growth.is_opened for growth in grown),
-        n_moved=int(about.get("n_moved") or 0),
-        n_copies=int(about.get("n_copies") or 0),
-        missing=_texts(about, "missing"),
-        gone=_texts(about, "gone"),
+        n_moved=about["n_moved"],
+        n_copies=about["n_copies"],
+        missing=tuple(about["missing"]),
+        gone=tuple(about["gone"]),
     )
-
-
-def _texts(about: dict[str, Any], name: str) -> tuple[str, ...]:
-    found = about.get(name)
-    return tuple(map(str, found)) if isinstance(found, list) else ()

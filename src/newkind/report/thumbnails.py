@@ -15,7 +15,7 @@ from PIL import Image, ImageOps
 from PIL import features as pillow
 
 from newkind.data import ArrayImages, EncodedImages, Images
-from newkind.data.decoding import PILLOW_ERRORS, open_checked, to_rgb
+from newkind.data.decoding import decode
 from newkind.errors import BrokenImage
 from newkind.progress import quiet
 
@@ -88,14 +88,7 @@ def _decoded(images: Images, index: int, side: int) -> Image.Image:
     """Decode an image, upright RGB; a JPEG at a fraction of its size, but with a side of at least `side` pixels."""
     if not isinstance(images, EncodedImages):
         return images.open(index)
-    name = images.names[index]
-    with open_checked(images.content(index), name=name) as image:
-        try:
-            image.draft("RGB", (side, side))
-            image.load()
-            return to_rgb(ImageOps.exif_transpose(image))
-        except PILLOW_ERRORS as error:
-            raise BrokenImage(f"{name}: broken ({error}).", file=name, reason=f"broken ({error})") from None
+    return decode(images.content(index), name=images.names[index], shorter_side=side)
 
 
 def data_uri(image: Image.Image, *, quality: int) -> str:

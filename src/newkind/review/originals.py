@@ -8,10 +8,10 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from PIL import Image, ImageOps
+from PIL import Image
 
 from newkind.data import FileImages, Images
-from newkind.data.decoding import PILLOW_ERRORS, broken_image, open_checked, to_rgb
+from newkind.data.decoding import PILLOW_ERRORS, broken_image, load_upright, open_checked
 from newkind.errors import BrokenImage
 from newkind.report.images import RunImages
 from newkind.report.thumbnails import KIND, small_image
@@ -86,11 +86,7 @@ class Originals:
         with open_checked(content, name=name) as image:
             if image.format in TYPES:
                 return Original(content, TYPES[image.format])
-            try:
-                image.load()
-                return Original(_png(to_rgb(ImageOps.exif_transpose(image))), "image/png")
-            except PILLOW_ERRORS as error:
-                raise broken_image(name, f"broken ({error})") from None
+            return Original(_png(load_upright(image, name=name, n_bytes=len(content))[0]), "image/png")
 
     def facts(self, line: int) -> dict[str, str]:
         """Size in pixels and bytes, format and camera data of an image, for the reader. Empty if it cannot be read."""

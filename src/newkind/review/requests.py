@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from newkind.review.listing import ORDERS, SHOWN, Query
 from newkind.review.snapshot import DIFFERENT, Snapshot
 from newkind.review.workbench import Workbench
 from newkind.runs.decision import Decision
+from newkind.schema import InvalidJson, parse_json
 
 __all__ = [
     "bad_request",
@@ -73,12 +73,9 @@ async def read_json(request: Request) -> dict[str, Any]:
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise bad_request("The content type must be application/json.")
     try:
-        content = json.loads(await request.body())
-    except (ValueError, RecursionError):
-        raise bad_request("The request is not JSON.") from None
-    if not isinstance(content, dict):
-        raise bad_request("The request must be a JSON object.")
-    return content
+        return parse_json(await request.body(), dict[str, Any])
+    except InvalidJson as error:
+        raise bad_request(f"The request must be a JSON object ({error}).") from None
 
 
 def based_on(content: dict[str, Any]) -> int:
@@ -90,7 +87,7 @@ def based_on(content: dict[str, Any]) -> int:
 
 
 def decision_of(content: Any, snapshot: Snapshot) -> Decision:
-    """Decision from JSON, in which keys stand for ids of categories, and `lines` (also in `groups`) for files.
+    """Decision from JSON, in which keys stand for ids of categories, and numbers of images for files.
 
     `different`, the key of another category, makes a note that the two categories are different.
     """
@@ -101,6 +98,8 @@ def decision_of(content: Any, snapshot: Snapshot) -> Decision:
     content, files = dict(content), snapshot.answer.files
     if "lines" in content:
         content["files"] = _names(content.pop("lines"), files)
+    if "without" in content:
+        content["without"] = _names(content["without"], files)
     if isinstance(content.get("groups"), list):
         content["groups"] = [_names(group, files) for group in content["groups"]]
     for name in ("category", "into"):

@@ -17,6 +17,7 @@ __all__ = ["KINDS_OF_IMAGES", "Progress", "Task", "doubtful_lines", "make_queue"
 
 SIMILAR = 0.6  # Cosine of two centres above which a merge is likely even without images between the two.
 LEAST_CHANCE = 0.1
+SETTLED = 0.02  # Value of an image that is right and becomes settled; an image that is corrected has the value 1.
 MAX_MERGES = 40
 AMBIGUOUS = 0.3  # Least probability of the second category of an ambiguous image.
 CONFIDENT = 0.5  # A label is questioned if the model gives another category more than this.
@@ -127,14 +128,15 @@ def _chance(similarity: float | None, share: float) -> float:
 
 
 def _approvals(snapshot: Snapshot) -> list[Task]:
-    """Categories with undecided images; the surest and largest settle the most images per look."""
+    """Categories with undecided images, by the number of images that are expected to be wrong."""
     found = []
     for k in snapshot.shown:
         if not snapshot.is_settled(k):
             lines = snapshot.members[k]
-            confidence = float(snapshot.answer.confidence[lines][~snapshot.is_decided[lines]].mean())
             n = snapshot.n_open[k]
-            found.append(Task("approve", confidence**2 * n / 2, k, n_images=n))  # about one look and one correction
+            wrong = n - float(snapshot.answer.confidence[lines][~snapshot.is_decided[lines]].sum())
+            # About two decisions: wrong images are moved, and the others are approved.
+            found.append(Task("approve", wrong / 2 + SETTLED * n, k, n_images=n))
     return found
 
 

@@ -150,7 +150,7 @@ def parse_assignments(path: Path) -> list[Assignment]:
 def category_from_json(row: dict[str, Any]) -> Category:
     """Category from an entry of categories.json; earlier versions wrote neither `id` nor `prototypes`."""
     found = Category(**row)
-    prototypes = tuple(int(k) for k in found.prototypes) or ((found.prototype,) if found.prototype >= 0 else ())
-    if not (isinstance(found.name, str) and found.n_images >= 0 and 0 <= found.mean_confidence <= 1.01):
+    prototypes = tuple(found.prototypes) or ((found.prototype,) if found.prototype >= 0 else ())
+    if found.n_images < 0 or not 0 <= found.mean_confidence <= 1.01 or min(prototypes, default=0) < 0:
         raise ValueError("invalid values")
     return replace(found, id=found.id or found.name, prototypes=prototypes)

@@ -54,7 +54,8 @@ def _changed(decision: Decision, all_events: Mapping[int, Event]) -> set[Key]:
     if kind == "split":
         return {("content", decision.category)} | {("file", name) for group in decision.groups for name in group}
     if kind == "approve" and not decision.files:
-        return {("content", decision.category)}
+        named = {("name", decision.category)} if decision.name else set()
+        return {("content", decision.category)} | named | {("file", name) for name in decision.without}
     if kind in ("move", "approve", "reject", "junk"):
         return files
     if kind == "refit":

@@ -18,6 +18,7 @@ from newkind.runs.assignments_record import check_recorded
 from newkind.runs.decision_log import DecisionLog
 from newkind.runs.replay import replay
 from newkind.runs.run import ANSWER_LOCK, REFITS, Run
+from newkind.runs.run_schemas import CategoriesFile
 
 __all__ = ["current_answer", "keep_model_answer", "load_refit", "model_answer", "refit_run"]
 
@@ -108,10 +109,10 @@ def _read(run: Run, assignments_file: Path, categories_file: Path) -> Answer:
 def _read_categories(run: Run, path: Path) -> list[Category]:
     """Categories as the model named them. A name that was edited by hand is not followed, which is logged."""
     try:
-        found = [category_from_json(row) for row in run.read_json(path)["categories"]]
+        found = [category_from_json(row) for row in run.read_json(path, CategoriesFile)["categories"]]
         if len({category.id for category in found}) < len(found):
             raise ValueError("two categories have one id")
-    except (KeyError, TypeError) as error:
+    except TypeError as error:  # an entry of a later version
         raise RunError(f"{path} cannot be read ({error}).", code="unreadable", file=path) from None
     except ValueError as error:
         raise RunError(f"{path} cannot be used: {error}.", code="categories-invalid", file=path) from None

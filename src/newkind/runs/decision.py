@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from dataclasses import Field, dataclass, fields
-from typing import Any
+from typing import Any, TypedDict
 
 from newkind.errors import RunError
+from newkind.schema import InvalidJson, parse_json
 
 __all__ = ["KINDS", "Decision", "Event", "Kind", "event_from_json"]
 
@@ -37,7 +37,7 @@ KINDS = {
     "merge": Kind(("categories",), ("into",)),
     "split": Kind(("category", "groups"), ("ids",)),
     "move": Kind(("files",), ("into", "name", "ids")),
-    "approve": Kind((), ("category", "files")),
+    "approve": Kind((), ("category", "files", "name", "without")),
     "reject": Kind(("category", "files")),
     "junk": Kind(("files",)),
     "note": Kind(("text",), ("category", "files")),
@@ -63,7 +63,7 @@ class Decision:
         Id of the category that others are merged into, or that images are moved to. When it is recorded, it is never
         empty; a move without it opens a new category.
     name : str, default=""
-        New name of a category.
+        New name of a category; an approval may give it, too.
     files : tuple of str, default=()
         Names of images.
     groups : tuple of tuple of str, default=()
@@ -71,6 +71,8 @@ class Decision:
         first group does.
     ids : tuple of str, default=()
         Ids of new categories; chosen when the decision is recorded.
+    without : tuple of str, default=()
+        Names of images that are rejected from a category when all its other images are approved.
     text : str, default=""
         Text of a note.
     event : int, default=0
@@ -97,6 +99,7 @@ class Decision:
     files: tuple[str, ...] = ()
     groups: tuple[tuple[str, ...], ...] = ()
     ids: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     text: str = ""
     event: int = 0
     refit: str = ""
@@ -115,6 +118,8 @@ class Decision:
                 raise _invalid(f"The decision `{self.kind}` needs `{field.name}`.")
         if self.kind == "approve" and not (self.category or self.files):
             raise _invalid("The decision `approve` needs `category` or `files`.")
+        if self.kind == "approve" and (self.name or self.without) and (self.files or not self.category):
+            raise _invalid("`name` and `without` are for the approval of a category with all its other images.")
         if self.refit and not REFIT_NAME.fullmatch(self.refit):
             raise _invalid("`refit` is not the name of a refit.")
         if self.name:
@@ -163,10 +168,24 @@ class Event:
         return about | {"decision": self.decision.to_json()}
 
 
+class _EventLine(TypedDict):
+    """A line of exported events."""
+
+    number: int
+    time: str
+    author: str
+    based_on: int
+    decision: dict[str, Any]
+
+
 def event_from_json(text: str) -> Event:
     """Event from a line of JSON."""
-    content = json.loads(text)
-    return Event(**content | {"decision": Decision.from_json(content["decision"])})
+    try:
+        line = parse_json(text, _EventLine)
+        decision = Decision.from_json(line["decision"])
+        return Event(line["number"], line["time"], line["author"], line["based_on"], decision)
+    except InvalidJson as error:
+        raise _invalid(f"A line is not an event ({error}).") from None
 
 
 def _invalid(what: str) -> RunError:

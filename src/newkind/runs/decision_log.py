@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from newkind.atomic import write_bytes
 from newkind.errors import RunError
 from newkind.runs.conflicts import conflicting
 from newkind.runs.decision import Decision, Event
+from newkind.schema import InvalidJson, parse_json
 
 __all__ = ["LOG_NAME", "DecisionLog", "default_author"]
 
@@ -189,7 +191,10 @@ class DecisionLog:
         try:
             with closing(self._connect(write=write)) as connection:
                 yield connection
-        except sqlite3.DatabaseError as error:
+        except (
+            sqlite3.DatabaseError,
+            UnicodeDecodeError,
+        ) as error:  # UnicodeDecodeError: a damaged name in its message
             busy = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
             code = "locked" if busy else "cannot-write" if write else "unreadable"
             what = "written" if write else "read"
@@ -261,7 +266,17 @@ def _read(connection: sqlite3.Connection, after: int) -> Iterator[Event]:
         "SELECT number, time, author, based_on, decision FROM events WHERE number > ? ORDER BY number", (after,)
     )
     for number, time, author, based_on, decision in rows:
-        yield Event(number, time, author, based_on, Decision.from_json(json.loads(decision)))
+        if [type(value) for value in (number, time, author, based_on, decision)] != [int, str, str, int, str]:
+            raise RunError(f"Event {after + 1} or a later one of the log of decisions is damaged.", code="unreadable")
+        yield Event(number, time, author, based_on, Decision.from_json(_parsed(decision)))
+
+
+def _parsed(decision: str) -> Any:
+    """Decision of a row, as JSON."""
+    try:
+        return parse_json(decision, dict)
+    except InvalidJson as error:
+        raise RunError(f"The log of decisions is damaged ({error}).", code="unreadable") from None
 
 
 def _plain(author: str) -> str:

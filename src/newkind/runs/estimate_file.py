@@ -9,6 +9,8 @@ from newkind.clustering.estimate import Estimate
 from newkind.errors import RunError
 from newkind.runs.estimate_plot import draw_estimate
 from newkind.runs.run import Run
+from newkind.runs.run_schemas import EstimateFile
+from newkind.schema import InvalidJson, check_json
 
 __all__ = ["estimate_from_json", "load_estimate", "save_estimate"]
 
@@ -29,8 +31,9 @@ def load_estimate(run: Run) -> Estimate | None:
 def estimate_from_json(content: dict[str, Any], path: Path) -> Estimate:
     """Estimate from the content of its JSON file; `path` is for error messages."""
     try:
+        check_json(content, EstimateFile)
         return Estimate(**content | {"curve": tuple((int(k), float(score)) for k, score in content["curve"])})
-    except (KeyError, TypeError, ValueError) as error:
+    except (InvalidJson, TypeError, ValueError) as error:
         raise RunError(
             f"{path} cannot be read ({error}).",
             fix="Delete it; the number of categories will be estimated again.",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,11 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
+from torch import Tensor
 
 from newkind.backbone.loader import Backbone, load_backbone
 from newkind.backbone.tokens import EVALUATION, Views
-from newkind.config import BackboneConfig, DiscoverConfig, from_json, to_json
+from newkind.config import MOST_CATEGORIES, MOST_VIEWS, BackboneConfig, DiscoverConfig, from_json, to_json
 from newkind.errors import RunError, WeightsError
 from newkind.methods.method import Method
 from newkind.methods.registry import build_method, find_method
@@ -21,12 +24,25 @@ from newkind.runs.assignments import Category
 from newkind.runs.current_answer import current_answer, refit_run
 from newkind.runs.format_1 import upgrade_card
 from newkind.runs.run import Run
+from newkind.runs.run_schemas import ModelCard
+from newkind.schema import check_json
+from newkind.setting import check_number
 from newkind.training.checkpoint import save_tensors
 from newkind.training.data import TrainingData
 from newkind.training.inference import Layout
 from newkind.training.network import Network
 
-__all__ = ["LoadedModel", "layout_of", "load_heads", "load_model", "method_settings", "read_card", "save_model"]
+__all__ = [
+    "LoadedModel",
+    "layout_of",
+    "load_heads",
+    "load_model",
+    "method_settings",
+    "read_card",
+    "read_tensors",
+    "save_model",
+    "write_model",
+]
 
 FORMER_SETTINGS = ("frame_views",)
 """Settings of methods in older model files that had no influence on a finished model."""
@@ -110,22 +126,25 @@ def save_model(
     tensors = {
         name: value.detach().cpu() for name, value in network.state_dict().items() if not name.startswith("teacher")
     }
-    save_tensors(run.model_file, tensors, {"newkind": "model"})
-    run.write_json(
-        run.model_card,
-        {
-            "method": config.method_name,
-            "method_config": to_json(config.method),
-            "n_categories": network.method.n_categories,
-            "backbone": to_json(config.backbone),
-            "weights_sha256": backbone.sha256 if backbone else None,
-            "weights_source": backbone.source if backbone else None,
-            "dim": dim,
-            "n_known": data.n_known,
-            "views": list(data.views),
-            "confidence": confidence,
-        },
-    )
+    card = {
+        "method": config.method_name,
+        "method_config": to_json(config.method),
+        "n_categories": network.method.n_categories,
+        "backbone": to_json(config.backbone),
+        "weights_sha256": backbone.sha256 if backbone else None,
+        "weights_source": backbone.source if backbone else None,
+        "dim": dim,
+        "n_known": data.n_known,
+        "views": list(data.views),
+        "confidence": confidence,
+    }
+    write_model(run, tensors, card)
+
+
+def write_model(owner: Run, tensors: dict[str, Tensor], card: dict[str, Any]) -> None:
+    """Write the model file of a run or of a refit, and its card with the checksum of the file."""
+    save_tensors(owner.model_file, tensors, {"newkind": "model"})
+    owner.write_json(owner.model_card, card | {"model_sha256": _model_digest(owner)})
 
 
 def load_model(run: Run, *, device: str = "auto", weights: Path | None = None) -> LoadedModel:
@@ -148,16 +167,11 @@ def load_model(run: Run, *, device: str = "auto", weights: Path | None = None) -
     answer = current_answer(run)
     owner = refit_run(run, answer.refit) if answer.refit else run
     card = read_card(owner)
-    try:
-        moved: dict[str, Any] = {} if weights is None else {"weights": weights}
+    method = _method(card, owner)
+    moved: dict[str, Any] = {} if weights is None else {"weights": weights}
+    with _unreadable(owner.model_card):
         config = from_json(BackboneConfig, card["backbone"] | {"device": device} | moved)
-        method = _method(card)
-        dim, sha256 = int(card["dim"]), card["weights_sha256"]
-        views = tuple(int(view) for view in card.get("views", EVALUATION))  # older runs used the evaluation view
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RunError(
-            f"{owner.model_card} cannot be read ({error}).", code="unreadable", file=owner.model_card
-        ) from None
+    sha256, views = card["weights_sha256"], tuple(card.get("views", EVALUATION))
     backbone = load_backbone(config) if sha256 else None
     if backbone is not None and backbone.sha256 != sha256:
         raise WeightsError(
@@ -167,14 +181,8 @@ def load_model(run: Run, *, device: str = "auto", weights: Path | None = None) -
             code="other-weights",
         )
     network = Network(backbone.tuned if backbone else None, method, with_teacher=False)
-    try:
-        network.load_state_dict(load_file(owner.model_file))
-    except (OSError, SafetensorError, RuntimeError) as error:
-        raise RunError(
-            f"{owner.model_file} is damaged or of another model ({str(error).splitlines()[0]}).",
-            code="damaged-model",
-            file=owner.model_file,
-        ) from None
+    with _damaged(owner.model_file):
+        network.load_state_dict(_tensors(owner, card))
     if max((k for state in answer.categories for k in state.prototypes), default=0) >= method.n_categories:
         raise RunError(
             f"{run.categories_file} has more categories than the model.",
@@ -185,19 +193,27 @@ def load_model(run: Run, *, device: str = "auto", weights: Path | None = None) -
         network.to(backbone.device)
     confidence = card.get("confidence")
     calibrated = isinstance(confidence, dict) and confidence.get("calibrated") is True
-    return LoadedModel(network, backbone, config, answer.list_categories(), dim, calibrated, views)
+    return LoadedModel(network, backbone, config, answer.list_categories(), card["dim"], calibrated, views)
 
 
 def read_card(owner: Run) -> dict[str, Any]:
-    """Model card of a run or of a refit, in the current format."""
+    """Model card of a run or of a refit, in the current format, with numbers that fit the files beside it."""
     card = owner.read_json(owner.model_card)
-    try:
+    with _unreadable(owner.model_card):
         card = upgrade_card(card) if "trunk" in card else card
-        _ = card["method"], card["method_config"].items()
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RunError(
-            f"{owner.model_card} cannot be read ({error}).", code="unreadable", file=owner.model_card
-        ) from None
+        check_json(card, ModelCard)
+        check_number("n_categories", card["n_categories"], at_least=1, at_most=MOST_CATEGORIES)
+        check_number("dim", card["dim"], at_least=1)
+        check_number("n_known", card["n_known"], at_least=0, at_most=card["n_categories"])
+        for view in card.get("views", ()):
+            check_number("views", view, at_least=0, at_most=MOST_VIEWS)
+        if not card.get("views", EVALUATION):  # older runs used the evaluation view
+            raise ValueError("`views` is empty")
+        # Before anything is made of that size.
+        if owner.model_file.exists() and card["dim"] * card["n_categories"] > owner.model_file.stat().st_size:
+            raise ValueError(
+                f"{card['n_categories']:,} categories of {card['dim']:,} features are not in the model file"
+            )
     return card
 
 
@@ -209,20 +225,62 @@ def method_settings(card: dict[str, Any]) -> dict[str, Any]:
 
 def load_heads(owner: Run) -> Method:
     """Trained heads of a run or of a refit, without the backbone, on the CPU."""
-    method = _method(read_card(owner))
-    try:
-        found = {name: value for name, value in load_file(owner.model_file).items() if name.startswith("method.")}
+    card = read_card(owner)
+    method = _method(card, owner)
+    with _damaged(owner.model_file):
+        found = {name: value for name, value in _tensors(owner, card).items() if name.startswith("method.")}
         method.load_state_dict({name.removeprefix("method."): value for name, value in found.items()})
-    except (OSError, SafetensorError, RuntimeError) as error:
-        raise RunError(
-            f"{owner.model_file} is damaged or of another model ({str(error).splitlines()[0]}).",
-            code="damaged-model",
-            file=owner.model_file,
-        ) from None
     return method.eval()
 
 
-def _method(card: dict[str, Any]) -> Method:
+def read_tensors(owner: Run) -> dict[str, Tensor]:
+    """All tensors of the model file of a run or of a refit, which is unchanged."""
+    card = read_card(owner)
+    with _damaged(owner.model_file):
+        return _tensors(owner, card)
+
+
+def _model_digest(owner: Run) -> str:
+    """SHA-256 of a model file. It is not cached, because the file may have changed."""
+    with open(owner.model_file, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _tensors(owner: Run, card: dict[str, Any]) -> dict[str, Tensor]:
+    """Tensors of a model file; ValueError unless it is unchanged (older runs have no digest) and all values are finite."""
+    if card.get("model_sha256", "") not in ("", _model_digest(owner)):
+        raise ValueError("its sha256 is not the one in model.json")
+    found = load_file(owner.model_file)
+    if bad := sorted(name for name, value in found.items() if not torch.isfinite(value).all()):
+        raise ValueError(f"{bad[0]} has NaN or infinite values")
+    return found
+
+
+@contextmanager
+def _damaged(path: Path) -> Iterator[None]:
+    """RunError for a model file that is damaged, or of another model."""
+    try:
+        yield
+    except (OSError, SafetensorError, RuntimeError, ValueError) as error:
+        raise RunError(
+            f"{path} is damaged or of another model ({str(error).splitlines()[0]}).",
+            fix="Restore the file from a copy, or run discover again.",
+            code="damaged-model",
+            file=path,
+        ) from None
+
+
+@contextmanager
+def _unreadable(path: Path) -> Iterator[None]:
+    """RunError for a model card that is mistyped, or has settings that cannot be used."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RunError(f"{path} cannot be read ({error}).", code="unreadable", file=path) from None
+
+
+def _method(card: dict[str, Any], owner: Run) -> Method:
     """Heads as the model card describes them, untrained."""
-    config = from_json(find_method(card["method"]).config, method_settings(card))
-    return build_method(card["method"], int(card["dim"]), int(card["n_categories"]), config)
+    with _unreadable(owner.model_card):
+        config = from_json(find_method(card["method"]).config, method_settings(card))
+    return build_method(card["method"], card["dim"], card["n_categories"], config)

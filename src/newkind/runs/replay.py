@@ -188,7 +188,8 @@ class _Draft:
 
     def _rename(self, decision: Decision) -> None:
         k = self._find(decision.category)
-        if k is not None and all(state is None or state.name != decision.name for state in self.states):
+        taken = any(state is not None and state.name == decision.name for state in self.states)
+        if k is not None and decision.name and not taken:
             self.states[k] = replace(self._state(k), name=decision.name)
 
     def _merge(self, decision: Decision) -> None:
@@ -244,15 +245,19 @@ class _Draft:
             if k is not None or not decision.category:
                 self._confirm(self._rows(decision.files), k)
         elif k is not None:
+            self._rename(decision)
+            self._reject_rows(self._rows(decision.without), k)
             self.states[k] = replace(self._state(k), approved=True)
             rows = np.flatnonzero(self.category == k)
             self._confirm(rows[self.status[rows] != LABELLED])
 
     def _reject(self, decision: Decision) -> None:
         k = self._find(decision.category)
-        if k is None:
-            return
-        rows = self._rows(decision.files)
+        if k is not None:
+            self._reject_rows(self._rows(decision.files), k)
+
+    def _reject_rows(self, rows: Ints, k: int) -> None:
+        """Assign rows of category k to their second category, and record that they are not in k."""
         for row in rows.tolist():
             self.rejected[row] = self.rejected.get(row, frozenset()) | {self._state(k).id}
             if self.category[row] != k:

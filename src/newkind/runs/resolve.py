@@ -36,11 +36,11 @@ def resolve(decision: Decision, answer: Answer, events: Sequence[Event]) -> Deci
     RunError
         With the code `unknown-category`, `unknown-file`, `name-taken` or `nothing-to-do`.
     """
-    _ = answer.rows_of(decision.files)
+    _ = answer.rows_of((*decision.files, *decision.without))
     if decision.category:
         decision = replace(decision, category=answer.find(decision.category).id)
-    files = tuple(dict.fromkeys(decision.files))
-    decision = replace(decision, files=files)
+    files, without = (tuple(dict.fromkeys(names)) for names in (decision.files, decision.without))
+    decision = replace(decision, files=files, without=without)
     if decision.kind == "rename":
         return _resolve_rename(decision, answer)
     if decision.kind == "merge":
@@ -143,6 +143,7 @@ def _resolve_move(decision: Decision, answer: Answer, events: Sequence[Event]) -
 
 def _resolve_approve(decision: Decision, answer: Answer) -> Decision:
     if decision.category:
+        _check_name(decision.name, decision.category, answer)
         return decision
     rows = answer.rows_of(decision.files)
     without = rows[answer.category[rows] < 0]

@@ -20,8 +20,11 @@ from numpy.typing import NDArray
 from newkind import __version__, atomic
 from newkind.backbone.decoded_views import DIGEST_BYTES
 from newkind.errors import RunError
+from newkind.mapped import NPY_ERRORS
 from newkind.runs.decision_log import DecisionLog
 from newkind.runs.format_1 import upgrade_config
+from newkind.runs.run_schemas import CompleteFile, MetricsRow, RunConfigFile, SettingsFile
+from newkind.schema import InvalidJson, check_json, parse_json, read_json_file
 
 __all__ = ["ANSWER_LOCK", "FORMAT", "REFITS", "REPORT_MARK", "Run", "to_half"]
 
@@ -46,6 +49,18 @@ def to_half(features: NDArray[np.floating]) -> NDArray[np.float16]:
     """Features in half precision, as they are stored."""
     half: NDArray[np.float16] = np.clip(features, -65504, 65504).astype(np.float16)
     return half
+
+
+@contextmanager
+def _unreadable(path: Path) -> Iterator[None]:
+    """Raise RunError for a file of a run that exists, but cannot be read or has another content than expected."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (OSError, InvalidJson) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise RunError(f"{path} cannot be read ({reason}).", code="unreadable", file=path) from None
 
 
 class Run:
@@ -194,7 +209,7 @@ class Run:
         beside = self.beside().folder
         if not (beside / COMPLETE).exists():
             return
-        names = self._names.intersection(map(str, self.read_json(beside / COMPLETE).get("files", ())))
+        names = self._names.intersection(self.read_json(beside / COMPLETE, CompleteFile)["files"])
         with atomic.write_errors(self.folder):
             shutil.rmtree(self.folder / NEXT, ignore_errors=True)
             self._retire_decisions()
@@ -246,7 +261,7 @@ class Run:
                 folder=self.folder,
             )
         if content["format"] == 1:
-            return upgrade_config(content, self.config_file)
+            content = upgrade_config(content, self.config_file) | {"format": FORMAT}
         if content["format"] != FORMAT:
             raise RunError(
                 f"{self.folder} has format {content['format']}, written by Newkind {content.get('newkind', '?')}. "
@@ -255,7 +270,14 @@ class Run:
                 code="unknown-format",
                 folder=self.folder,
             )
+        with _unreadable(self.config_file):
+            check_json(content, RunConfigFile)
         return content
+
+    def settings(self) -> dict[str, Any]:
+        """Entry `config` of config.json; RunError if it lacks settings of the method, the training or the backbone."""
+        with _unreadable(self.config_file):
+            return dict(check_json(self.config().get("config"), SettingsFile))
 
     def write_config(self, config: dict[str, Any]) -> None:
         """Write config.json with format and version."""
@@ -265,18 +287,32 @@ class Run:
         """Replace some entries of config.json."""
         self.write_config(self.config() | changes)
 
-    def read_json(self, path: Path) -> dict[str, Any]:
-        """Content of a JSON file of the run, which must be an object."""
+    def read_json(self, path: Path, schema: Any = dict) -> dict[str, Any]:
+        """Content of a JSON file of the run.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+        schema : type, default=dict
+            What it must contain, as in `newkind.schema`: any object, or a TypedDict.
+
+        Returns
+        -------
+        dict
+
+        Raises
+        ------
+        RunError
+            With the code `missing-file` or `unreadable`.
+        """
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            with _unreadable(path):
+                content: dict[str, Any] = read_json_file(path, schema)
         except FileNotFoundError:
             raise RunError(
                 f"{self.folder} is not a finished Newkind run: it has no {path.name}.", code="missing-file", file=path
             ) from None
-        except (OSError, ValueError, RecursionError) as error:
-            raise RunError(f"{path} cannot be read ({error}).", code="unreadable", file=path) from None
-        if not isinstance(content, dict):
-            raise RunError(f"{path} does not contain a JSON object.", code="unreadable", file=path)
         return content
 
     def write_json(self, path: Path, content: dict[str, Any]) -> None:
@@ -299,7 +335,7 @@ class Run:
         """Features (n, d) of the run; None if it has none or the file is damaged."""
         try:
             found: NDArray[np.float16] = np.load(self.features_file, allow_pickle=False, mmap_mode="r")
-        except (OSError, ValueError, EOFError):
+        except NPY_ERRORS:
             return None
         return found if found.ndim == 2 and found.dtype == np.float16 else None
 
@@ -314,7 +350,7 @@ class Run:
         """Digests of the images' contents; None if the run has none, as older runs and runs from features, or it is damaged."""
         try:
             found = np.load(self.digests_file, allow_pickle=False)
-        except (OSError, ValueError, EOFError):
+        except NPY_ERRORS:
             return None
         if found.dtype != np.uint8 or found.ndim != 2 or found.shape[1] != DIGEST_BYTES:
             return None
@@ -323,14 +359,15 @@ class Run:
 
     def write_environment(self, **more: Any) -> None:
         """Write versions and machine, so that a result can be traced."""
-        import timm
+        from importlib.metadata import version
+
         import torch
 
         about = {
             "newkind": __version__,
             "python": sys.version.split()[0],
             "torch": torch.__version__,
-            "timm": timm.__version__,
+            "timm": version("timm"),
             "numpy": np.__version__,
             "platform": platform.platform(),
             "threads": torch.get_num_threads(),
@@ -345,10 +382,10 @@ class Run:
         """Complete rows of metrics.jsonl; an incomplete last row is left out."""
         rows: list[dict[str, Any]] = []
         if self.metrics_file.exists():
-            for line in self.metrics_file.read_text(encoding="utf-8").splitlines():
+            for line in self.metrics_file.read_bytes().splitlines():
                 try:
-                    rows.append(json.loads(line))
-                except ValueError:
+                    rows.append(dict(parse_json(line, MetricsRow)))
+                except InvalidJson:
                     break
         return rows
 

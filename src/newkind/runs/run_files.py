@@ -29,10 +29,13 @@ class RunFiles:
         Folder that the names of the run are relative to.
     data : Path, optional
         Folder that contains the images now. Default: `root`.
+    added : tuple of Path, default=()
+        Further folders of a run that was continued. Images in them have absolute names.
     """
 
     root: Path
     data: Path | None = None
+    added: tuple[Path, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -59,7 +62,10 @@ class RunFiles:
         """
         places = [self.root] if self.data is None else [self.data, self.root]
         paths = [Path(os.path.abspath(place / name)) for place in places] if "\0" not in name else []
-        allowed = [path for path in paths if path != self.folder and path.is_relative_to(self.folder)]
+        allowed = [path for path in paths if _is_below(path, self.folder)]
+        if os.path.isabs(name) and "\0" not in name:
+            own = Path(os.path.abspath(name))
+            allowed += [own for folder in self.added if _is_below(own, folder)]
         if allowed:
             return next((path for path in allowed if path.exists()), allowed[0])
         raise RunError(
@@ -70,18 +76,24 @@ class RunFiles:
         )
 
 
+def _is_below(path: Path, folder: Path) -> bool:
+    return path != folder and path.is_relative_to(folder)
+
+
 def files_of(run: Run, data: Path | None = None) -> RunFiles:
-    """Image files of a run, in the folder where they were or in `data`.
+    """Image files of a run, in the folders where they were or in `data`.
 
     Raises
     ------
     RunError
         With the code `no-files` if the run was not made from image files.
     """
-    root = run.config().get("root")
+    config = run.config()
+    root, added = config.get("root"), config.get("added")
     if not isinstance(root, str):
-        raise RunError(f"{run.folder} was not made from image files, so there is nothing to sort.", code="no-files")
-    return RunFiles(Path(root), data)
+        raise RunError(f"{run.folder} was not made from a folder of image files.", code="no-files")
+    places = [Path(os.path.abspath(place)) for place in added if isinstance(place, str)] if added else []
+    return RunFiles(Path(root), data, tuple(place if place.is_dir() else place.parent for place in places))
 
 
 def check_image_file(path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -18,8 +18,16 @@ from torch import Tensor, nn
 
 from newkind.atomic import write_bytes
 from newkind.errors import RunError
+from newkind.schema import parse_json
 
 __all__ = ["Checkpoint", "load_checkpoint", "restore", "save_checkpoint", "save_tensors"]
+
+
+class _About(TypedDict):
+    """What the header of a checkpoint says."""
+
+    finished_epochs: int
+    fingerprint: str
 
 
 @dataclass(frozen=True)
@@ -90,9 +98,9 @@ def load_checkpoint(path: Path) -> Checkpoint | None:
         return None
     try:
         with safe_open(path, framework="pt") as file:
-            about = json.loads((file.metadata() or {})["about"])
+            about = parse_json((file.metadata() or {})["about"], _About)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-        return Checkpoint(int(about["finished_epochs"]), str(about["fingerprint"]), tensors)
+        return Checkpoint(about["finished_epochs"], about["fingerprint"], tensors)
     except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
         raise RunError(
             f"{path} is damaged ({error}).",
@@ -103,10 +111,16 @@ def load_checkpoint(path: Path) -> Checkpoint | None:
 
 
 def restore(checkpoint: Checkpoint, network: nn.Module, optimizer: torch.optim.SGD) -> None:
-    """Load parameters, buffers and momentum into a network and its optimizer."""
-    network.load_state_dict(
-        {k.removeprefix("network."): v for k, v in checkpoint.tensors.items() if k.startswith("network.")}
-    )
+    """Load parameters, buffers and momentum into a network and its optimizer; RunError if they are of another one."""
+    state = {k.removeprefix("network."): v for k, v in checkpoint.tensors.items() if k.startswith("network.")}
+    try:
+        network.load_state_dict(state)
+    except RuntimeError as error:
+        raise RunError(
+            f"The checkpoint is of another network ({str(error).splitlines()[0]}).",
+            fix="Start again with `overwrite`.",
+            code="damaged-checkpoint",
+        ) from None
     for name, parameter in network.named_parameters():
         buffer = checkpoint.tensors.get(f"momentum.{name}")
         if buffer is not None:

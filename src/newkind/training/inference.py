@@ -180,6 +180,7 @@ def predict_readable(
     layout: Layout,
     device: torch.device,
     views: Views = EVALUATION,
+    groups: NDArray[np.int64] | None = None,
     advance: Callable[[int], None] = quiet,
 ) -> tuple[NDArray[np.int64], Predictions]:
     """Predictions for all images of a source that can be read, in one pass.
@@ -198,6 +199,8 @@ def predict_readable(
         Device to compute on.
     views : tuple of int, default=(0,)
         Numbers of the views whose features are averaged.
+    groups : ndarray of int64, shape (n_images,), optional
+        Groups whose images share a category, by the evidence of those that can be read; -1 for none.
     advance : callable, optional
         Called with the number of images of each finished batch.
 
@@ -209,18 +212,26 @@ def predict_readable(
         Their predictions, in the same order.
     """
     network.eval()
-    size = max(BATCH // len(views), 1)
-    batches = [np.arange(i, min(i + size, n_images)) for i in range(0, n_images, size)]
+    batches = np.array_split(np.arange(n_images), range(0, n_images, max(BATCH // len(views), 1))[1:])
     readable: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
     rows: list[Tensor] = []
+    kept: list[Tensor] = []  # features, for groups, whose evidence is known at the end
     for batch, found in zip(batches, source.evaluation_batches(iter(batches), views), strict=True):
         if len(found.rows):
             features = view_mean(network.features(found.tokens.to(device)), len(views))  # (b, d)
-            p = network.category_probabilities(features)  # (b, K)
-            rows.append(_condense(network, features, p, torch.full((len(found.rows),), -1), layout))
             readable.append(batch[found.rows])
+            if groups is None:
+                p = network.category_probabilities(features)  # (b, K)
+                rows.append(_condense(network, features, p, torch.full((len(found.rows),), -1), layout))
+            else:
+                kept.append(features.cpu())
         advance(len(batch))
-    return np.concatenate(readable), _unpack(rows)
+    images = np.concatenate(readable)
+    if groups is None or not kept:
+        return images, _unpack(rows)
+    labels, own = np.full(len(images), -1), groups[images]
+    features = torch.cat(kept)
+    return images, predict_features(network, features, labels=labels, layout=layout, device=device, groups=own)
 
 
 def _own_batches(n_images: int, batch_size: int) -> list[NDArray[np.int64]]:

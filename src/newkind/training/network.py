@@ -59,7 +59,9 @@ class Network(Encoder):
 
     def category_probabilities(self, features: Tensor) -> Tensor:
         """Probabilities (M, K) of features (M, d)."""
-        return (self.method.logits(features).float() / self.method.temperature).softmax(dim=-1)
+        p = (self.method.logits(features).float() / self.method.temperature).softmax(dim=-1)
+        smoothing = self.method.smoothing
+        return (1 - smoothing) * p + smoothing / p.shape[-1] if smoothing else p
 
     @torch.no_grad()
     def teacher_logits(self, tokens: Tokens) -> Tensor | None:

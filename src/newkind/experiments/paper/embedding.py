@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import torch
@@ -22,6 +22,22 @@ FILE = "tsne.json"
 N_CLASSES, N_IMAGES = 10, 100
 """Number of classes, drawn at random from the truth, and largest number of unlabelled images per class."""
 PERPLEXITY, FEW = 30.0, 200
+
+
+class _Plane(TypedDict):
+    """Points of one set of features in the plane."""
+
+    points: list[list[float]]
+    silhouette: float | None
+
+
+class _Points(TypedDict):
+    """tsne.json."""
+
+    classes: list[str]
+    is_old: list[bool]
+    before: _Plane
+    after: _Plane
 
 
 def measure_embedding(data: BenchData, cell: Cell, result: CellResult) -> None:
@@ -93,7 +109,7 @@ def kept_points(found: Finished) -> dict[str, Any] | None:
     for result in found.results:
         path = result.run.folder / FILE
         if path.exists():
-            return result.run.read_json(path)
+            return result.run.read_json(path, _Points)
     return None
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import fmean, median
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import torch
@@ -29,6 +29,21 @@ FILE = "inference.json"
 REPEATS = 5
 CHUNK = 4096
 Labels = NDArray[np.int64]
+
+
+class _Time(TypedDict):
+    """Time of one way to assign images; its scores are beside it."""
+
+    seconds: float
+
+
+class _Measured(TypedDict):
+    """inference.json."""
+
+    n_images: int
+    device: str
+    prototypes: _Time
+    k_means: _Time
 
 
 @dataclass(frozen=True)
@@ -110,7 +125,7 @@ def _scores(data: BenchData, images: Labels, predicted: Labels) -> dict[str, Any
 def inference_rows(found: Finished) -> list[dict[str, Any]]:
     """One table row per way of assigning; none if nothing was measured yet."""
     folders = [result.run for result in found.results if (result.run.folder / FILE).exists()]
-    kept = [run.read_json(run.folder / FILE) for run in folders]
+    kept = [run.read_json(run.folder / FILE, _Measured) for run in folders]
     if not kept:
         return []
     seconds = {name: fmean(content[name]["seconds"] for content in kept) for name in WAYS}

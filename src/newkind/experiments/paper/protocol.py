@@ -42,9 +42,9 @@ class Protocol:
         Configuration of the backbone.
     """
 
-    seeds: int = setting(3, at_least=1)
-    epochs: int = setting(200, at_least=1)
-    batch_size: int | None = setting(None, at_least=2)
+    seeds: int = setting(3, at_least=1, at_most=1000)
+    epochs: int = setting(200, at_least=1, at_most=10**6)
+    batch_size: int | None = setting(None, at_least=2, at_most=2**20)
     equal: bool = False
     recipe: Literal["release", "paper"] = "release"
     online: bool = False
@@ -82,7 +82,10 @@ def read_methods(text: str) -> tuple[str, ...]:
     -------
     tuple of str
     """
-    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if text and not names:
+        raise ConfigError(f"`methods` must be names such as simgcd,gcd, got '{text}'.", code="unknown-method")
+    return names
 
 
 def read_epsilons(text: str) -> tuple[float, ...]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from newkind.experiments.paper.describe_protocol import describe_protocol
 from newkind.experiments.paper.estimates import estimate_for
@@ -14,6 +14,7 @@ from newkind.experiments.paper.published import PUBLISHED_UNDER, estimate_of
 from newkind.experiments.paper.results import Finished, data_rows
 from newkind.experiments.paper.table import Column, Table, write_table
 from newkind.experiments.scheduler import Watch
+from newkind.schema import InvalidJson, check_json, read_json_file
 
 __all__ = ["build_table", "run_study"]
 
@@ -68,8 +69,9 @@ def _warn_if_replaced(plan: StudyPlan) -> None:
     """Log that a table of other data or another protocol is overwritten; its runs are kept."""
     path = plan.out / f"{plan.study.name}.json"
     try:
-        before = json.loads(path.read_text(encoding="utf-8"))["protocol"]
-    except (OSError, ValueError, KeyError, TypeError):
+        before = read_json_file(path, dict[str, Any])["protocol"]
+        check_json(before, dict[str, Any])
+    except (OSError, InvalidJson, KeyError):
         return
     now = build_table(plan).about
     if any(before.get(name) != text for name, text in now.items() if name != "published"):

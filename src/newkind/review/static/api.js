@@ -13,6 +13,20 @@ export function isCurrent(number) {
   return true;
 }
 
+// A function like `question`, whose answers have a number. Only the last question is answered, earlier ones give null. An answer
+// that is older than what this page has seen, because a decision was made meanwhile, is asked for once more.
+export function newest(question) {
+  let asked = 0;
+  return async (...values) => {
+    const own = ++asked;
+    let found = await question(...values);
+    if (own === asked && !isCurrent(found.number)) found = await question(...values);
+    if (own !== asked) return null;
+    isCurrent(found.number);
+    return found;
+  };
+}
+
 export class Refused extends Error {
   constructor(status, { code = "error", text = "", facts = {} } = {}) {
     super(text || "The server did not answer.");

@@ -1,18 +1,23 @@
 // One category: all its images, and what can be done with it.
 
-import { get, refreshParts, state } from "./api.js";
+import { refreshParts, state } from "./api.js";
 import { Filters } from "./filters.js";
 import { Grid } from "./grid.js";
 import { onKey } from "./keys.js";
+import { approve, approveAs, rename } from "./naming.js";
 import { attempt, carryOut, setUpPage, startPage } from "./page.js";
-import { askText, chooseCategory, confirmAction } from "./palette.js";
+import { askText, chooseCategory } from "./palette.js";
 import { setUpSelection } from "./selection.js";
 
 const category = document.getElementById("category").dataset.id;
 const nameNow = () => document.getElementById("category").dataset.name;
+const isNamed = () => document.getElementById("category").dataset.named === "yes";
+const now = () => ({ id: category, name: nameNow(), isNamed: isNamed() });
 const grid = new Grid(document.getElementById("grid"), { label: `Images of ${nameNow()}` });
 const filters = new Filters(grid, { id: category });
-const { moveTo } = setUpSelection(grid, { category, onSimilar: (lines) => filters.showSimilar(lines) });
+const { moveTo } = setUpSelection(grid, {
+  category, onSimilar: (lines) => filters.showSimilar(lines), onOthers: () => attempt(approveOthers),
+});
 
 setUpPage({
   isBusy: () => grid.selected.size > 0,
@@ -23,24 +28,14 @@ setUpPage({
 });
 
 const actions = {
-  approve: () => carryOut({ kind: "approve", category }),
-  async rename() {
-    const loading = get("/api/categories").then(({ categories }) => categories);
-    const completions = loading.then((categories) => categories.map(({ name }) => name));
-    const name = await askText("Rename", nameNow(), { completions, action: "Rename", hint: "The name of another category merges the two." });
-    const categories = await loading;
-    if (!name || name === nameNow()) return;
-    const other = categories.find((each) => each.name === name);
-    if (!other) {
-      await carryOut({ kind: "rename", category, name });
-      return;
-    }
-    const text = `There is another category ${name}. Its images and those of ${nameNow()} become one category.`;
-    if (await confirmAction("Merge the two?", text, "Merge")) await mergeInto(other.id);
-  },
+  approve: () => approve(category),
+  "approve-as": async () => (await approveAs(now(), [...grid.selected], showInstead)) && grid.clearSelection(),
+  rename: () => rename(now(), showInstead),
   async merge() {
     const other = await chooseCategory(`Merge ${nameNow()} into`, { except: [category] });
-    if (other) await mergeInto(other.id);
+    if (!other) return;
+    showInstead(other.id);
+    await carryOut({ kind: "merge", categories: [category], into: other.id });
   },
   async note() {
     const text = await askText("Note", "", { action: "Save" });
@@ -48,9 +43,17 @@ const actions = {
   },
 };
 
-async function mergeInto(other) {
+// After a merge, the page of the category that this one became a part of is opened.
+function showInstead(other) {
   setUpPage({ refresh: async () => location.assign(`/category?id=${encodeURIComponent(other)}`) });
-  await carryOut({ kind: "merge", categories: [category], into: other });
+}
+
+// The chosen images are wrong, and all others are right. A category without a name gets one by the same decision.
+async function approveOthers() {
+  const without = grid.chosen;
+  if (!without.length) return;
+  const done = isNamed() ? await approve(category, { without }) : await approveAs(now(), without, showInstead);
+  if (done) grid.clearSelection();
 }
 
 const run = (action) => attempt(() => actions[action]());
@@ -61,6 +64,7 @@ document.addEventListener("click", (event) => {
 });
 if (!state.isReadOnly) {
   onKey("a", "Approve the category", () => run("approve"));
+  onKey("A", "Name the category and approve it, without the selected images", () => run("approve-as"));
   onKey("r", "Rename the category", () => run("rename"));
   onKey("e", "Merge it with another category", () => run("merge"));
   onKey("g", "Grow the category", () => document.querySelector("[data-key=g]").click());

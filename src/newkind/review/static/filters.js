@@ -1,6 +1,6 @@
 // Order and filters of a list of images, kept in the address of the page.
 
-import { get, isCurrent, plural } from "./api.js";
+import { get, newest, plural } from "./api.js";
 import { unpack } from "./grid.js";
 import { attempt } from "./page.js";
 
@@ -9,6 +9,7 @@ export class Filters {
     this.grid = grid;
     this.fixed = fixed; // parameters that do not change
     this.near = [];
+    this.ask = newest(() => get("/api/lines", this.values));
     this.fields = [...document.querySelectorAll(".filters [data-field]")];
     const given = new URLSearchParams(location.search);
     for (const field of this.fields) {
@@ -42,10 +43,8 @@ export class Filters {
 
   async load({ keepPlace = false } = {}) {
     await attempt(async () => {
-      const asked = (this.asked = {});
-      const found = await get("/api/lines", this.values);
-      if (asked !== this.asked) return; // a later question was asked meanwhile
-      isCurrent(found.number);
+      const found = await this.ask();
+      if (!found) return;
       this.grid.show(unpack(found), { keepPlace });
       document.querySelector("[data-total]").textContent = plural(found.lines.length, "image");
     });

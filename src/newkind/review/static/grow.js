@@ -67,11 +67,13 @@ function showBound() {
 }
 
 async function finish() {
+  next.disabled = true;
   if (page.unlooked) {
     const done = await attempt(async () => {
       const made = await post("/api/grown", { growth, based_on: state.number });
       tell(made.text);
     });
+    next.disabled = false;
     if (!done) return;
   }
   location.assign(`/category?id=${encodeURIComponent(category)}`);

@@ -1,6 +1,6 @@
 // Images to check, one at a time.
 
-import { decide, get, isCurrent, make, plural, refreshParts, state, thumbnail } from "./api.js";
+import { decide, get, make, newest, plural, refreshParts, state, thumbnail } from "./api.js";
 import { onKey } from "./keys.js";
 import { attempt, setUpPage, startPage, tell } from "./page.js";
 import { chooseCategory } from "./palette.js";
@@ -11,10 +11,13 @@ const skipped = new Set();
 let found = { images: [], categories: {}, n: 0 };
 let now = null;
 
+const ask = newest(() => get("/api/doubtful", { kind }));
+
 async function load() {
   await attempt(async () => {
-    found = await get("/api/doubtful", { kind });
-    isCurrent(found.number);
+    const answer = await ask();
+    if (!answer) return;
+    found = answer;
     show();
   });
 }

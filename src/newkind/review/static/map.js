@@ -1,6 +1,6 @@
 // The map of all images, with a lasso.
 
-import { get, isCurrent, plural } from "./api.js";
+import { get, newest, plural } from "./api.js";
 import { Grid } from "./grid.js";
 import { onKey } from "./keys.js";
 import { attempt, setUpPage, startPage, tell } from "./page.js";
@@ -15,9 +15,11 @@ let grid = null;
 
 const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer;
 
+const ask = newest(() => get("/api/map"));
+
 async function load() {
-  const found = await get("/api/map");
-  isCurrent(found.number);
+  const found = await ask();
+  if (!found) return;
   data = {
     lines: new Int32Array(bytes(found.lines)),
     points: new Uint16Array(bytes(found.points)),

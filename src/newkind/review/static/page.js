@@ -73,6 +73,7 @@ export async function undoOrRedo(kind, event = 0) {
 
 async function lookForNews() {
   if (document.hidden) return;
+  const seen = state.number;
   let news;
   try {
     news = await get("/api/state");
@@ -80,7 +81,7 @@ async function lookForNews() {
     if (error instanceof Refused) tell(error.message, "failed");
     return;
   }
-  if (news.number === state.number) return;
+  if (state.number !== seen || news.number === seen) return; // this page was faster, or there is no news
   if (page.isBusy() || document.querySelector("dialog[open]")) {
     tellStale("Decisions were made in another window.");
   } else {

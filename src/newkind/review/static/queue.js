@@ -2,10 +2,12 @@
 
 import { refreshParts, state } from "./api.js";
 import { onKey } from "./keys.js";
-import { carryOut, setUpPage, startPage } from "./page.js";
+import { approveAs } from "./naming.js";
+import { attempt, carryOut, setUpPage, startPage } from "./page.js";
 
 const cards = () => [...document.querySelectorAll("#queue .card")];
 let at = 0;
+let isActing = false; // a second key must not decide about a card that appears after the first
 
 function goTo(index) {
   at = Math.max(0, Math.min(cards().length - 1, index));
@@ -20,13 +22,22 @@ const decisions = {
 };
 
 async function act(card, action) {
+  if (isActing) return;
+  isActing = true;
   at = cards().indexOf(card);
-  await carryOut(decisions[action](card.dataset));
+  const { a, name, named } = card.dataset;
+  try {
+    if (action === "approve-as") await attempt(() => approveAs({ id: a, name, isNamed: named === "yes" }));
+    else await carryOut(decisions[action](card.dataset));
+  } finally {
+    isActing = false;
+  }
 }
 
 function press(key) {
   const card = cards()[at];
-  const action = { y: { merge: "merge", approve: "approve" }, n: { merge: "different" } }[key][card?.dataset.kind];
+  const keys = { y: { merge: "merge", approve: "approve" }, n: { merge: "different" }, A: { approve: "approve-as" } };
+  const action = keys[key][card?.dataset.kind];
   if (card && action) act(card, action);
 }
 
@@ -54,6 +65,7 @@ onKey("Enter", "Look at it", (event) => {
 if (!state.isReadOnly) {
   onKey("y", "Yes: merge, or approve", () => press("y"));
   onKey("n", "No: the two are different", () => press("n"));
+  onKey("A", "Name the category and approve it", () => press("A"));
   onKey("g", "Grow the category", () => cards()[at]?.querySelector("[data-key=g]")?.click());
 }
 goTo(0);

@@ -6,8 +6,9 @@ import { attempt, carryOut } from "./page.js";
 import { chooseCategory } from "./palette.js";
 import { openViewer } from "./viewer.js";
 
-// `category` is the category that the images are shown in, if there is one; `onSimilar` shows similar images first.
-export function setUpSelection(grid, { category = "", onSimilar = null } = {}) {
+// `category` is the category that the images are shown in, if there is one; `onSimilar` shows similar images first;
+// `onOthers` approves the category without the selected images.
+export function setUpSelection(grid, { category = "", onSimilar = null, onOthers = null } = {}) {
   const bar = document.querySelector(".selection");
   const actions = {
     async move() {
@@ -21,6 +22,7 @@ export function setUpSelection(grid, { category = "", onSimilar = null } = {}) {
     },
     confirm: () => act(category ? { kind: "approve", category } : { kind: "approve" }),
     reject: () => category && act({ kind: "reject", category }),
+    others: () => onOthers?.(),
     junk: () => act({ kind: "junk" }),
     similar: () => grid.chosen.length && onSimilar?.(grid.chosen),
     clear: () => grid.clearSelection(),
@@ -45,6 +47,7 @@ export function setUpSelection(grid, { category = "", onSimilar = null } = {}) {
   grid.addEventListener("selection", show);
   grid.addEventListener("open", ({ detail }) => openViewer(grid, detail));
   bar.querySelector("[data-do=reject]")?.toggleAttribute("hidden", !category);
+  bar.querySelector("[data-do=others]")?.toggleAttribute("hidden", !onOthers);
   bar.querySelector("[data-do=similar]").toggleAttribute("hidden", !onSimilar);
   describeKey(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "Go from image to image; with Shift, select");
   describeKey(" ", "Select the image");
@@ -54,6 +57,7 @@ export function setUpSelection(grid, { category = "", onSimilar = null } = {}) {
     onKey("v", "Move the selected images to a category", actions.move);
     onKey("y", "The selected images are right", actions.confirm);
     if (category) onKey("x", "The selected images are not in this category", actions.reject);
+    if (onOthers) onKey("X", "The selected images are wrong, and all others are right", actions.others);
     onKey(["Delete", "Backspace"], "The selected images are junk", actions.junk);
   }
   if (onSimilar) onKey("l", "Show images similar to the selection first", actions.similar);

@@ -1,6 +1,6 @@
 // Proposed sub-groups of a category.
 
-import { get, isCurrent, make, plural, state, thumbnail } from "./api.js";
+import { get, make, newest, plural, state, thumbnail } from "./api.js";
 import { onKey } from "./keys.js";
 import { attempt, carryOut, setUpPage, startPage, tell } from "./page.js";
 
@@ -10,10 +10,12 @@ const field = document.getElementById("n");
 const list = document.getElementById("groups");
 let groups = [];
 
+const ask = newest(() => get("/api/split", { id: category, n: field.value }));
+
 async function load() {
   await attempt(async () => {
-    const found = await get("/api/split", { id: category, n: field.value });
-    isCurrent(found.number);
+    const found = await ask();
+    if (!found) return;
     groups = found.groups;
     list.replaceChildren(...groups.map(({ lines }, i) => makeGroup(lines, i)));
   });

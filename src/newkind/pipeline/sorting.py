@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 from newkind.atomic import MAX_NAME
-from newkind.pipeline.placement import MODES, Placement, place_files
+from newkind.pipeline.placement import MODES, Placement
 from newkind.runs.assignments import Assignment
 from newkind.runs.run_files import RunFiles
 
-__all__ = ["MODES", "Placement", "carry_out", "plan_sorting"]
+__all__ = ["MODES", "FreeNames", "Placement", "folder_name", "plan_sorting", "sorted_targets"]
 
 APART = ("unsure", "junk")
 """Statuses of images that are not sorted into categories, and their folders."""
@@ -47,25 +47,25 @@ def plan_sorting(lines: list[Assignment], files: RunFiles, folder: Path) -> list
     RunError
         With the code `outside-root` for a file that the run may not touch.
     """
-    names, taken = _FreeNames(), dict[Path, _FreeNames]()
-    folders = {(status, ""): folder / names.take(status) for status in APART if any(x.status == status for x in lines)}
-    plan = []
-    for line in lines:
+    sources = [files.path(line.file) for line in lines]
+    targets = sorted_targets(lines, [source.name for source in sources], folder)
+    return [Placement(source, target) for source, target in zip(sources, targets, strict=True)]
+
+
+def sorted_targets(lines: Sequence[Assignment], names: Sequence[str], folder: Path) -> list[Path]:
+    """Where files of these names go, one per line; see `plan_sorting`."""
+    free, taken = FreeNames(), dict[Path, FreeNames]()
+    folders = {(status, ""): folder / free.take(status) for status in APART if any(x.status == status for x in lines)}
+    targets = []
+    for line, name in zip(lines, names, strict=True):
         key = (line.status, "") if line.status in APART else ("", line.category)
         if key not in folders:
-            folders[key] = folder / names.take(_folder_name(line.category))
-        source, place = files.path(line.file), folders[key]
-        name = taken.setdefault(place, _FreeNames()).take(*_split(source.name))
-        plan.append(Placement(source, place / name))
-    return plan
+            folders[key] = folder / free.take(folder_name(line.category))
+        targets.append(folders[key] / taken.setdefault(folders[key], FreeNames()).take_file(name))
+    return targets
 
 
-def carry_out(plan: list[Placement], mode: str, *, advance: Callable[[int], None]) -> int:
-    """Place the files that are not in place yet; see `place_files`."""
-    return place_files(plan, mode, advance=advance)
-
-
-class _FreeNames:
+class FreeNames:
     """Gives each name once: a repeated one gets the next number before its suffix."""
 
     def __init__(self) -> None:
@@ -82,6 +82,10 @@ class _FreeNames:
         self._next[_same(first)] = number
         self._taken.add(_same(name))
         return name
+
+    def take_file(self, name: str) -> str:
+        """As `take`, for the name of a file with its suffix."""
+        return self.take(*_split(name))
 
 
 def _same(name: str) -> str:
@@ -100,7 +104,7 @@ def _fitted(stem: str, ending: str, most: int = MAX_NAME) -> str:
     return stem + ending
 
 
-def _folder_name(category: str) -> str:
+def folder_name(category: str) -> str:
     """Folder name of a category that is valid on every system and stays inside the target."""
     name = "".join("_" if _is_unusable(c) else c for c in category).strip(". ")
     stem, dot, rest = name.partition(".")

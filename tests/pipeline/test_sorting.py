@@ -6,7 +6,8 @@ import pytest
 
 from error_codes import raises
 from newkind.errors import RunError
-from newkind.pipeline.export import MODES, carry_out, plan_sorting
+from newkind.pipeline.placement import place_files
+from newkind.pipeline.sorting import MODES, plan_sorting
 from newkind.progress import quiet
 from newkind.runs.assignment import Assignment, assignments_csv, parse_assignments
 from newkind.runs.run import Run
@@ -32,13 +33,13 @@ def test_every_file_arrives_once_and_the_command_can_be_repeated(root: Path, tmp
         RunFiles(root),
         tmp_path / "out",
     )
-    assert carry_out(plan, mode, advance=quiet) == 4
+    assert place_files(plan, mode, advance=quiet) == 4
     found = {
         p.relative_to(tmp_path / "out").as_posix(): p.read_text() for p in (tmp_path / "out").rglob("*") if p.is_file()
     }
     assert found == {"k/1.jpg": "a/1.jpg", "k/1-2.jpg": "b/1.jpg", "k/1-3.JPG": "c/1.JPG", "new-01/2.jpg": "b/2.jpg"}
     assert (root / "a" / "1.jpg").exists() == (mode != "move")
-    assert carry_out(plan, mode, advance=quiet) == 0
+    assert place_files(plan, mode, advance=quiet) == 0
 
 
 def test_nothing_is_overwritten(root: Path, tmp_path: Path) -> None:
@@ -46,7 +47,7 @@ def test_nothing_is_overwritten(root: Path, tmp_path: Path) -> None:
     (tmp_path / "out" / "k" / "1.jpg").write_text("precious")
     plan = plan_sorting(lines(("b/2.jpg", "k"), ("a/1.jpg", "k")), RunFiles(root), tmp_path / "out")
     with raises(RunError, "exists"):
-        carry_out(plan, "move", advance=quiet)
+        place_files(plan, "move", advance=quiet)
     assert (tmp_path / "out" / "k" / "1.jpg").read_text() == "precious"
     assert (root / "b" / "2.jpg").exists()
 
@@ -85,7 +86,7 @@ def test_a_carriage_return_and_a_comma_in_a_name_survive(tmp_path: Path) -> None
 def test_a_source_that_is_gone(root: Path, tmp_path: Path) -> None:
     plan = plan_sorting(lines(("a/9.jpg", "k")), RunFiles(root), tmp_path / "out")
     with raises(RunError, "missing-file"):
-        carry_out(plan, "copy", advance=quiet)
+        place_files(plan, "copy", advance=quiet)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_only_images_are_touched(root: Path, tmp_path: Path, name: str) -> None:
     (root / "folder").mkdir()
     plan = plan_sorting(lines(("b/2.jpg", "k"), (name, "k")), RunFiles(root), tmp_path / "out")
     with raises(RunError, "not-an-image"):
-        carry_out(plan, "move", advance=quiet)
+        place_files(plan, "move", advance=quiet)
     assert (root / name).exists()
     assert not (tmp_path / "out").exists()
 
@@ -118,7 +119,7 @@ def test_only_images_are_touched(root: Path, tmp_path: Path, name: str) -> None:
 def test_an_image_without_a_usual_suffix_is_known_by_its_content(tmp_path: Path, make_image) -> None:
     make_image(tmp_path / "in" / "1.png").rename(tmp_path / "in" / "photo")
     plan = plan_sorting(lines(("photo", "k")), RunFiles(tmp_path / "in"), tmp_path / "out")
-    assert carry_out(plan, "move", advance=quiet) == 1
+    assert place_files(plan, "move", advance=quiet) == 1
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ def test_an_image_without_a_usual_suffix_is_known_by_its_content(tmp_path: Path,
 )
 def test_folders_have_names_that_every_system_allows(root: Path, tmp_path: Path, category: str) -> None:
     plan = plan_sorting(lines(("a/1.jpg", category), ("b/1.jpg", f"{category}y")), RunFiles(root), tmp_path / "out")
-    assert carry_out(plan, "copy", advance=quiet) == 2
+    assert place_files(plan, "copy", advance=quiet) == 2
     names = [item.target.parent.name for item in plan]
     assert len(set(names)) == 2
     for name in names:
@@ -143,23 +144,23 @@ def test_equal_names_that_are_as_long_as_possible(tmp_path: Path) -> None:
     plan = plan_sorting(
         lines(*((f"{folder}/{name}", "k") for folder in "abc")), RunFiles(tmp_path / "in"), tmp_path / "out"
     )
-    assert carry_out(plan, "copy", advance=quiet) == 3
+    assert place_files(plan, "copy", advance=quiet) == 3
     assert sorted(path.read_text() for path in (tmp_path / "out" / "k").iterdir()) == ["a", "b", "c"]
 
 
 def test_the_plan_of_many_equal_names_is_linear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Comparisons of names are counted, because time is not asserted in a test."""
-    from newkind.pipeline import export
+    from newkind.pipeline import sorting
 
     calls = 0
-    same = export._same
+    same = sorting._same
 
     def counted(name: str) -> str:
         nonlocal calls
         calls += 1
         return same(name)
 
-    monkeypatch.setattr(export, "_same", counted)
+    monkeypatch.setattr(sorting, "_same", counted)
     many = lines(*((f"{i}/1.jpg", f"k{i % 3}" if i % 2 else "x/y" * (i % 5)) for i in range(2000)))
     plan = plan_sorting(many, RunFiles(tmp_path), tmp_path / "out")
     assert len({item.target for item in plan}) == 2000

@@ -1,0 +1,1 @@
+"""A run in the formats of other programs, and corrections from them: one file per format."""
