@@ -54,9 +54,14 @@ bench: $(READY)
 bench-quick: $(READY)
 	$(BIN)/python benchmarks/run_all.py --quick
 
-# 500 kills, and an error at every call that changes a file; the tests run a share of it.
+# Parts that were interrupted continue where they were; remove build/torture.json to start again. The tests run a share of it.
+TORTURE := OMP_NUM_THREADS=1 $(BIN)/python tests/torture
 torture: $(READY)
-	$(BIN)/python tests/torture/torture.py --write benchmarks/results/torture.md
+	$(TORTURE)/torture.py --state build/torture.json
+	$(TORTURE)/input_torture.py --state build/torture.json
+	$(TORTURE)/fuzz_readers.py --state build/torture.json --seconds 300
+	$(TORTURE)/image_bombs.py --state build/torture.json
+	$(TORTURE)/figures.py build/torture.json benchmarks/results/torture.md
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -47,6 +47,7 @@ LAYERS = [
     "report",
     "review",
     "export",
+    "serving",
     "experiments",
     "decided_run",
     "discovery",
@@ -290,8 +291,9 @@ def test_imported_packages_are_declared() -> None:
         "matplotlib": "plots",
         "tensorboard": "tensorboard",
         "onnxruntime": "onnx",
+        "onnxscript": "onnx",
     }
-    names |= {"openpyxl": "excel", "pyarrow": "parquet", "pillow_heif": "heic"}
+    names |= {"openpyxl": "excel", "pyarrow": "parquet", "pillow_heif": "heic", "IPython": "notebook"}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = {re.split(r"[<>=\[ ]", item)[0].lower().replace("_", "-") for item in project["dependencies"]}
     declared |= set(project["optional-dependencies"])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 import newkind
 from newkind.data import from_features
-from newkind.evaluation import match, match_by_name
+from newkind.evaluation import calibration_error, match, match_by_name
 from newkind.pipeline.refit import accept_refit, plan_refit
 from newkind.pipeline.split import propose_groups
 from newkind.review.snapshot import DIFFERENT, Snapshot
@@ -110,13 +111,17 @@ class Review:
     def refit(self, *, counts: bool) -> None:
         """Plan and accept a refit, and note what it does to images that nobody touched."""
         free = self.truth.is_free & ~is_decided(self.answer)
-        before = self.is_correct()
+        before, confidence = self.is_correct(), self.answer.confidence
         accept_refit(self.run, plan_refit(self.run), author="simulated")
         self.n_actions += counts
         self.kinds["refit"] += 1
         after = self.is_correct()
         gain = {"untouched": int(free.sum()), "before": int(before[free].sum()), "after": int(after[free].sum())}
-        self.refits.append({"actions": self.n_actions, **gain})
+        errors = {
+            "error_before": calibration_error(confidence[free], before[free]),
+            "error_after": calibration_error(self.answer.confidence[free], after[free]),
+        }
+        self.refits.append({"actions": self.n_actions, **gain, **errors})
         self._note()
 
     def is_correct(self) -> NDArray[np.bool_]:
@@ -337,9 +342,10 @@ def measure(path: Path, args: argparse.Namespace, seed: int) -> dict[str, Any]:
     """All three ways on one run."""
     results = {}
     with tempfile.TemporaryDirectory() as folder:
+        first, truth = make_run(path, Path(folder) / "run", args.n_categories, seed)
         for way in args.ways:
-            run, truth = make_run(path, Path(folder) / way, args.n_categories, seed)
-            review = Review(run, truth, args.most)
+            shutil.copytree(first.folder, Path(folder) / way)
+            review = Review(Run.open(Path(folder) / way), truth, args.most)
             if way == "labels":
                 label_one_by_one(review, refit_every=args.labels_per_refit)
             else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
@@ -30,7 +30,7 @@ from newkind.pipeline.estimate_n_categories import backbone_features
 from newkind.progress import show_messages
 from newkind.report.contents import outcome_contents
 from newkind.report.write import try_report
-from newkind.runs.assignments import Assignment
+from newkind.runs.assignment_list import AssignmentList
 from newkind.runs.run import Run
 from newkind.training.display import TrainingDisplay
 
@@ -58,6 +58,8 @@ def discover(
     effort: EffortName | None = None,
     n_categories: int | Literal["auto"] | None = None,
     at_most: int | None = None,
+    image_size: int | None = None,
+    epochs: int | None = None,
     settings: Mapping[str, Any] | None = None,
     min_confidence: float = 0.0,
     online: bool = False,
@@ -71,22 +73,20 @@ def discover(
 
     Parameters
     ----------
-    data : str, path or Collection
-        Data as in `newkind.data.open_data`, or a Collection.
-    out : str or path
-        Run folder to create. The same call resumes an interrupted run.
+    data, out : str or path
+        Data as in `newkind.data.open_data`, or a Collection; run folder to create. The same call resumes an interrupted run.
     method, recipe, effort : str, optional
-        Name of a method; for `simgcd`, "modern" (the default, except on DINO v1), "release" or "paper"; and "quick" (one
-        view per image), "standard" (the default: several views) or "thorough" (training included).
+        Name of a method, or "package.module:Class"; for `simgcd`, "modern" (the default, except on DINO v1), "release" or
+        "paper"; and "quick" (one view per image), "standard" (the default: several views) or "thorough" (with training).
     n_categories, at_most : int or "auto", optional
         Number of categories, known and new together, or an upper bound of its estimate. Default: the true number if the
         data has a `truth` column, otherwise "auto", which estimates it.
-    settings, min_confidence : optional
-        Settings of the method; confidence below which unlabelled images get the status `unsure`.
-    online, overwrite : bool, default=False
-        Compute new random views in every epoch instead of caching tokens; replace the run in `out`.
-    first_answer, report, verbose : bool
-        Write an answer from one view per image first (default: True); write report.html into the run folder (default: True); show messages and progress bars (default: False).
+    image_size, epochs, settings, min_confidence : optional
+        Side of the square input in pixels (default: 224); number of epochs (default: that of the effort); settings of the
+        method by name; confidence below which unlabelled images get the status `unsure` (default: 0).
+    online, overwrite, first_answer, report, verbose : bool
+        Compute new random views in every epoch instead of caching tokens; replace the run in `out`; write an answer from one
+        view per image first (default: True); write report.html (default: True); show messages and progress bars.
     **options : Any
         Fields of `TrainingConfig` and `BackboneConfig` (`backbone` is a name), and options of `newkind.data.open_data`.
 
@@ -96,15 +96,15 @@ def discover(
 
     Examples
     --------
-    >>> import tempfile
-    >>> import numpy as np
+    >>> import tempfile, numpy as np
     >>> from newkind.data import from_features
     >>> data = from_features(np.random.default_rng(0).normal(size=(60, 8)), ["bee", "wasp", None] * 20)
     >>> found = discover(data, tempfile.mkdtemp(), n_categories=3, epochs=1, report=False)
-    >>> len(found.assignments), [category.name for category in found.categories]
-    (60, ['bee', 'wasp', 'new-01'])
+    >>> [category.name for category in found.categories]
+    ['bee', 'wasp', 'new-01']
     """
-    collection, options = open_with(data, options)
+    given = {"image_size": image_size, "epochs": epochs}
+    collection, options = open_with(data, options | {k: v for k, v in given.items() if v is not None})
     asked = {"n_categories": n_categories, "at_most": at_most, "settings": settings, "min_confidence": min_confidence}
     config = _configured(collection, effort, options, method=method, recipe=recipe, online=online, **asked)
     how = {"overwrite": overwrite, "first_answer": first_answer, "report": report, "verbose": verbose}
@@ -259,22 +259,24 @@ def load(run: PathLike) -> Discovery:
     return Discovery(Run.open(Path(run)))
 
 
-def predict(run: PathLike, *images: PathLike, min_confidence: float = 0.0) -> list[Assignment]:
+def predict(
+    run: PathLike, *images: Any, groups: Iterable[Any] | None = None, min_confidence: float = 0.0
+) -> AssignmentList:
     """Assign images to the categories of a finished run, as `newkind predict RUN IMAGES`.
 
     Parameters
     ----------
     run : str or path
         A run folder written by `discover`.
-    *images : str or path
+    *images : str, path, bytes, PIL.Image.Image, ndarray, or array-like of them
         As in `Discovery.predict`.
-    min_confidence : float, default=0.0
+    groups, min_confidence : optional
         As in `Discovery.predict`.
 
     Returns
     -------
-    list of Assignment
-        Exactly one per image, in order.
+    AssignmentList
+        A list of exactly one `Assignment` per image, in order.
 
     Examples
     --------
@@ -284,11 +286,10 @@ def predict(run: PathLike, *images: PathLike, min_confidence: float = 0.0) -> li
     >>> features = np.random.default_rng(0).normal(size=(40, 8))
     >>> run = tempfile.mkdtemp()
     >>> found = discover(from_features(features, [0, 1, -1, -1] * 10), run, method="kmeans", n_categories=3)
-    >>> np.savez(f"{run}/unseen.npz", features=features[:5], labels=[-1] * 5)
-    >>> len(predict(run, f"{run}/unseen.npz"))
-    5
+    >>> predict(run, features[:5]).to_dataframe().shape
+    (5, 8)
     """
-    return load(run).predict(*images, min_confidence=min_confidence)
+    return load(run).predict(*images, groups=groups, min_confidence=min_confidence)
 
 
 def estimate_n_categories(

@@ -1,28 +1,14 @@
-"""Arrays in .npy files and memory maps: what NumPy raises for damaged ones, and memory that is released after reading."""
+"""Arrays in memory-mapped files: release the memory of what was read."""
 
 from __future__ import annotations
 
 import mmap
-from tokenize import TokenError
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NPY_ERRORS", "drop_pages"]
-
-NPY_ERRORS = (
-    OSError,
-    ValueError,
-    EOFError,
-    RuntimeError,
-    MemoryError,
-    SyntaxError,
-    TokenError,
-    OverflowError,
-    TypeError,
-)
-"""What `numpy.load` raises for a damaged file. Its header is parsed as Python text."""
+__all__ = ["drop_pages"]
 
 
 def drop_pages(x: NDArray[Any]) -> None:

@@ -1,15 +1,18 @@
 """Messages and progress bars, drawn on one console.
 
 Messages are `logging` records of the `newkind` loggers. The command line shows them with `show_messages`; in Python they
-are silent unless `verbose=True` is given or logging is configured.
+are silent unless `verbose=True` is given or logging is configured. In a log without a terminal, a progress bar is a message
+every half minute; in a notebook it is one line that changes.
 """
 
 from __future__ import annotations
 
 import logging
+import sys
+import time
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
@@ -21,13 +24,29 @@ if TYPE_CHECKING:
 
 __all__ = ["data_size", "duration", "percent", "progress_bar", "quiet", "show_messages", "status_console"]
 
+logger = logging.getLogger(__name__)
+LOG_SECONDS = 30.0
+"""Time between two messages of a progress bar in a log."""
+NOTEBOOK_SECONDS = 0.5
 STYLES = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "red"}
 
 
 @cache
 def status_console() -> SafeConsole:
-    """Console of messages and progress bars, on standard error, so that standard output holds only results."""
+    """Console of messages and progress bars, on standard error, so that standard output holds only results.
+
+    In a notebook it is standard output, because standard error looks like an error there.
+    """
+    if in_notebook():
+        return SafeConsole(file=sys.stdout, force_jupyter=False, force_terminal=False)
     return SafeConsole(stderr=True)
+
+
+def in_notebook() -> bool:
+    """Whether this process runs the cells of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return type(shell).__name__ == "ZMQInteractiveShell"
 
 
 class _ConsoleHandler(logging.Handler):
@@ -83,6 +102,12 @@ def progress_bar(label: str, total: int, *, unit: str = "images", show: bool = T
 
     It is drawn where messages are shown (`show_messages`), and only if `show` is true.
     """
+    if not (show and _bars_are_shown()):
+        yield quiet
+        return
+    if not status_console().is_terminal:
+        yield _Lines(label, total, unit).advance
+        return
     bar = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=30),
@@ -90,7 +115,6 @@ def progress_bar(label: str, total: int, *, unit: str = "images", show: bool = T
         _RateColumn(unit),
         TimeRemainingColumn(compact=True, elapsed_when_finished=True),
         console=status_console(),
-        disable=not (show and _bars_are_shown()),
     )
     with bar:
         task = bar.add_task(label, total=total)
@@ -99,6 +123,39 @@ def progress_bar(label: str, total: int, *, unit: str = "images", show: bool = T
             bar.advance(task, n)
 
         yield advance
+
+
+class _Lines:
+    """Progress without a terminal: a message now and then, or one line of a notebook that changes."""
+
+    def __init__(self, label: str, total: int, unit: str) -> None:
+        self.label, self.total, self.unit, self.done = label, total, unit, 0
+        self.start = self.last = time.monotonic()
+        self.line: Any = None
+        if in_notebook():
+            from IPython.display import display
+
+            self.line = display(self._shown(), raw=True, display_id=True)
+
+    def advance(self, n: int) -> None:
+        """Count finished steps, and show them if it is time to."""
+        self.done += n
+        now = time.monotonic()
+        if self.line is not None and (self.done >= self.total or now - self.last >= NOTEBOOK_SECONDS):
+            self.last = now
+            self.line.update(self._shown(), raw=True)
+        elif self.line is None and now - self.last >= LOG_SECONDS:
+            self.last = now
+            logger.info(self._text())
+
+    def _shown(self) -> dict[str, str]:
+        return {"text/plain": self._text()}
+
+    def _text(self) -> str:
+        seconds = time.monotonic() - self.start
+        left = (self.total - self.done) * seconds / max(self.done, 1)
+        rest = f", about {duration(left)} left" if 0 < self.done < self.total else ""
+        return f"{self.label}: {self.done:,} of {self.total:,} {self.unit}{rest}."
 
 
 def duration(seconds: float) -> str:

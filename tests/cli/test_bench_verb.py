@@ -70,6 +70,7 @@ def test_list_names_everything() -> None:
 def test_dry_run_writes_nothing(blobs: Path, tmp_path: Path) -> None:
     words = answer("unknown-k", "--data", blobs, "--seeds", "1", "--out", tmp_path / "o", "--dry-run")
     assert words.count("to run  ") == 7  # six, and a line for two that wait for an estimate
+    assert "Estimated on" in words
     assert not (tmp_path / "o").exists()
 
 

@@ -77,7 +77,13 @@ def damaged_npz() -> dict[str, bytes]:
     with zipfile.ZipFile(huge, "w") as archive:
         archive.writestr("labels.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
         archive.writestr("features.npy", b"")
+    open_end = b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + b"{'descr': '<f8', 'shape': (".ljust(117) + b"\n"
+    unfinished = io.BytesIO()  # NumPy parses headers with Python's tokenizer, which has errors of its own
+    with zipfile.ZipFile(unfinished, "w") as archive:
+        archive.writestr("labels.npy", open_end)
+        archive.writestr("features.npy", b"")
     return {
+        "header": unfinished.getvalue(),
         "compressed": bytes(compressed),
         "encrypted": bytes(encrypted),
         "method": bytes(method),

@@ -87,6 +87,7 @@ def test_missing_and_repeated_files_are_skipped(images: Path) -> None:
         ("file_name,label,label\nimg/0.jpg,a,b\n", "ambiguous-column", {"columns": ["label", "label"]}),
         ("file_name,label\nimg/0.jpg,a,b\n", "cell-count", {"line": 2}),
         ('file_name,label\n"img/0.jpg,a\n', "not-csv", {}),
+        pytest.param("file_name,label\nimg/0.jpg," + "a" * 140_000, "not-csv", {"line": 2}, id="long"),
         ("file_name,label,truth\nimg/0.jpg,,a\nimg/0.jpg,,b\n", "label-conflict", {"lines": (2, 3)}),
     ],
 )

@@ -33,7 +33,9 @@ def test_every_file_arrives_once_and_the_command_can_be_repeated(root: Path, tmp
         RunFiles(root),
         tmp_path / "out",
     )
-    assert place_files(plan, mode, advance=quiet) == 4
+    steps: list[int] = []
+    assert place_files(plan, mode, advance=lambda n=1: steps.append(n)) == 4
+    assert sum(steps) == 4  # progress is shown
     found = {
         p.relative_to(tmp_path / "out").as_posix(): p.read_text() for p in (tmp_path / "out").rglob("*") if p.is_file()
     }

@@ -130,3 +130,14 @@ def test_reading_while_the_first_event_is_recorded(tmp_path: Path) -> None:
         for reader in readers:
             reader.join()
         assert failed == []
+
+
+def test_a_damaged_schema_that_is_not_text(log: DecisionLog) -> None:
+    log.append(Decision("rename", category=A, name="bee"))
+    with sqlite3.connect(log.file) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    content = log.file.read_bytes()
+    at = content.index(b"CREATE TABLE events")
+    log.file.write_bytes(content[:at] + b"CREATE TABL\xa9 events" + content[at + 19 :])
+    with raises(RunError, "unreadable"):
+        DecisionLog(log.file.parent).events()

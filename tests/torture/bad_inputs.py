@@ -25,6 +25,7 @@ __all__ = ["KINDS", "Attempt", "attempt"]
 LONGEST = 120
 """Seconds after which a command is taken to hang."""
 JSON_FILES = ("config.json", "categories.json", "model.json", "scores.json", "environment.json", "metrics.jsonl")
+CONTINUED = '{"run": "x", "new_rows": [1], "missing": [], "opened": [], "gone": [], "n_moved": 0, "n_copies": 0}'
 METRICS = '{"epoch": 1, "seconds": 1.0, "loss/total": 1.0, "learning_rate": 0.1}\n'
 BINARY_FILES = ("model.safetensors", "features.npy", "assignments.csv", "decisions.sqlite", "checkpoint.safetensors")
 OPTIONS = (
@@ -81,6 +82,8 @@ def _use(data: st.DataObject, runs: SmallRuns, run: Path, verbs: tuple[str, ...]
         "history": ["history", str(run)],
         "rename": ["rename", str(run), "new-01", "Samoyed"],
         "undo": ["undo", str(run)],
+        "refit": ["refit", str(run), "--dry-run"],
+        "continue": ["discover", "--continue", str(run), "--out", f"{run}-next", "--no-report"],
     }
     return commands[data.draw(st.sampled_from(verbs))]
 
@@ -88,9 +91,11 @@ def _use(data: st.DataObject, runs: SmallRuns, run: Path, verbs: tuple[str, ...]
 def _json(data: st.DataObject, runs: SmallRuns, folder: Path) -> list[str]:
     """A run with a bad JSON file."""
     run = _copy(data, runs, folder)
-    path = run / data.draw(st.sampled_from(JSON_FILES))
-    path.write_bytes(data.draw(bad_json(path.read_text() or METRICS)))
-    return _use(data, runs, run, ("evaluate", "sort", "predict", "rename", "history", "report", "discover"))
+    path = run / data.draw(st.sampled_from((*JSON_FILES, "continued.json")))
+    sound = CONTINUED if path.name == "continued.json" else path.read_text() or METRICS
+    path.write_bytes(data.draw(bad_json(sound)))
+    verbs = ("evaluate", "sort", "predict", "rename", "history", "report", "discover", "refit", "continue")
+    return _use(data, runs, run, verbs)
 
 
 def damaged_bytes(data: st.DataObject, content: bytes) -> bytes:
@@ -222,12 +227,26 @@ def _options(data: st.DataObject, runs: SmallRuns, folder: Path) -> list[str]:
     return [*arguments, *data.draw(bad_options(options))]
 
 
+def _packed(data: st.DataObject, runs: SmallRuns, folder: Path) -> list[str]:
+    """A damaged spreadsheet, Parquet file, archive, or file of boxes."""
+    from readers import packed_files
+
+    (folder / "img").symlink_to(runs.images / "img")
+    name, content = data.draw(st.sampled_from(packed_files(runs)))
+    is_json = name.endswith(".json") and data.draw(st.booleans())
+    (folder / name).write_bytes(data.draw(bad_json(content.decode())) if is_json else damaged_bytes(data, content))
+    if data.draw(st.booleans()):
+        return ["inspect", str(folder / name)]
+    return ["evaluate", str(runs.images_run), "--truth", str(folder / name)]
+
+
 KINDS: dict[str, Callable[[st.DataObject, SmallRuns, Path], list[str]]] = {
     "tables": _table,
     "JSON files of a run": _json,
     "binary files of a run": _binary,
     "assignments": _assignments,
     "npz files": _npz,
+    "spreadsheets, archives and boxes": _packed,
     "images": _images,
     "options": _options,
 }

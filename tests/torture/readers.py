@@ -7,6 +7,7 @@ import json
 import pickle
 import random
 import shutil
+import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from PIL import Image
 from safetensors.torch import save as save_tensors
 from small_runs import SmallRuns
 
-from newkind.backbone.cache_folders import list_caches
+from newkind.backbone.cache_folders import list_caches, verify_cache
 from newkind.backbone.onnx_weights import read_onnx
 from newkind.backbone.weights_file import read_weights
 from newkind.data import open_data, read_truth
@@ -30,15 +31,18 @@ from newkind.data.list_files import read_rows
 from newkind.data.matlab import read_matlab
 from newkind.data.names import Names
 from newkind.errors import NewkindError
+from newkind.report.contents import read_contents
 from newkind.runs.current_answer import current_answer
+from newkind.runs.decision import Decision, event_from_json
 from newkind.runs.decision_log import DecisionLog
 from newkind.runs.estimate_file import load_estimate
+from newkind.runs.metadata import read_metadata
 from newkind.runs.model_io import load_model
 from newkind.runs.run import Run
 from newkind.schema import InvalidJson, parse_json
 from newkind.training.checkpoint import load_checkpoint
 
-__all__ = ["Reader", "damaged", "readers", "try_reader"]
+__all__ = ["Reader", "damaged", "packed_files", "readers", "try_reader"]
 
 MARKS = [
     b"",
@@ -59,12 +63,13 @@ MARKS = [
 
 @dataclass(frozen=True)
 class Reader:
-    """A reader: the name of its file, the content of a sound one, and the function that reads the file."""
+    """A reader: the name of its file, the content of a sound one, the function that reads it, and whether that starts a process."""
 
     name: str
     file: str
     content: bytes
     read: Callable[[Path], object]
+    is_slow: bool = False
 
 
 def damaged(content: bytes, random_numbers: random.Random) -> bytes:
@@ -116,16 +121,27 @@ def readers(runs: SmallRuns, folder: Path) -> list[Reader]:
         "quality": 0.9,
         "curve": [[5, 0.5]],
     }
-    meta = {"format": 1, "layout": {}, "about": {"place": "x", "backbone": "y", "n_views": 2}}
+    layout = {"n_views": 2, "n_tokens": 4, "dim": 8}
+    meta = {"format": 2, "layout": layout, "about": {"place": "x", "backbone": "y"}}
+    image = (runs.images / "img" / "red0.png").read_bytes()
+    shutil.copytree(runs.images / "img", folder / "img")
+    event = json.dumps(DecisionLog(run).events()[0].to_json())
     found = [
         Reader("JSON", "x.json", json.dumps(estimate).encode(), lambda path: parse_json(path.read_bytes(), dict)),
         Reader("table (CSV)", "x.csv", table, open_data),
         Reader("table (JSON lines)", "x.jsonl", "\n".join(rows).encode(), open_data),
         Reader("true classes", "truth.csv", table, read_truth),
+        Reader("table (Excel)", "x.xlsx", _excel(), open_data),
+        Reader("table (Parquet)", "x.parquet", _parquet(), open_data),
+        Reader("boxes (MegaDetector)", "found.json", _detections(), open_data),
+        Reader("boxes (COCO)", "coco.json", _coco(), open_data),
+        Reader("archive (tar)", "x.tar", _tar(image), open_data),
+        Reader("npy", "x.npy", _npy(), lambda path: open_data(path, labels=path.parent / "labels.txt")),
+        Reader("line of history", "x.event", event.encode(), lambda path: event_from_json(_text(path))),
         Reader("npz", "x.npz", runs.features.read_bytes(), open_data),
         Reader("list of images", "x.txt", b"a.png\nb.png\n", lambda path: find_images([path])),
         Reader("list file of a dataset", "images.txt", b"1 a/b.jpg\n2 a/c.jpg\n", read_rows),
-        Reader("MATLAB", "x.mat", _matlab(), lambda path: read_matlab(path, "x")),
+        Reader("MATLAB", "x.mat", _matlab(), lambda path: read_matlab(path, "x"), is_slow=True),
         Reader("CIFAR", "cifar-10-batches-py/data_batch_1", _cifar(), lambda path: read_cifar10(path.parent)),
         Reader("weights (safetensors)", "x.safetensors", save_tensors({"x": torch.eye(3)}), read_weights),
         Reader("weights (PyTorch)", "x.pth", _pytorch(), read_weights),
@@ -138,13 +154,21 @@ def readers(runs: SmallRuns, folder: Path) -> list[Reader]:
             lambda path: load_estimate(Run(path.parent)),
         ),
         Reader("cache", "tokens/x/meta.json", json.dumps(meta).encode(), lambda _: list_caches()),
+        Reader("cache, verified", "tokens/x/meta.json", json.dumps(meta).encode(), lambda _: verify_cache("x")),
+        Reader("metadata", "run/metadata.csv", b"file,site\n0,A\n1,B\n", lambda path: read_metadata(Run(path.parent))),
+        Reader("request", "x.request", b'{"kind": "rename", "category": "new-01", "name": "x"}', _decision),
     ]
     formats = ("png", "jpeg", "webp", "tiff", "gif", "bmp")
     found += [Reader(f"image ({kind})", f"x.{kind}", _image(kind), _decode) for kind in formats]
+    (folder / "labels.txt").write_text("a\nb\n\n")
+    (folder / "tokens" / "x").mkdir(parents=True)
+    (folder / "tokens" / "x" / "index.bin").touch()
     for name, read in {
         "config.json": lambda path: Run.open(path.parent),
         "categories.json": lambda path: current_answer(Run.open(path.parent)),
         "assignments.csv": lambda path: current_answer(Run.open(path.parent)),
+        "scores.json": lambda path: read_contents(Run.open(path.parent)),
+        "environment.json": lambda path: read_contents(Run.open(path.parent)),
         "model.json": lambda path: load_model(Run.open(path.parent)),
         "model.safetensors": lambda path: load_model(Run.open(path.parent)),
         "metrics.jsonl": lambda path: Run.open(path.parent).metrics(),
@@ -156,6 +180,18 @@ def readers(runs: SmallRuns, folder: Path) -> list[Reader]:
     found.append(Reader("part of features", "store/part-000000.json", _part(), _open_store))
     found.append(Reader("manifest of features", "store/manifest.json", _store(folder / "store"), _open_store))
     return found
+
+
+def packed_files(runs: SmallRuns) -> list[tuple[str, bytes]]:
+    """Names and contents of sound files that contain others, or tables in a format of their own."""
+    image = (runs.images / "img" / "red0.png").read_bytes()
+    return [
+        ("x.xlsx", _excel()),
+        ("x.parquet", _parquet()),
+        ("found.json", _detections()),
+        ("coco.json", _coco()),
+        ("x.tar", _tar(image)),
+    ]
 
 
 def _open_store(path: Path) -> object:
@@ -211,6 +247,64 @@ def _image(kind: str) -> bytes:
     exif[0x0112] = 6
     content = io.BytesIO()
     Image.fromarray(pixels).save(content, kind, **({"exif": exif} if kind in ("png", "jpeg", "webp") else {}))
+    return content.getvalue()
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="surrogateescape")
+
+
+def _decision(path: Path) -> Decision:
+    """A decision as a request contains it."""
+    return Decision.from_json(parse_json(path.read_bytes(), dict))
+
+
+def _excel() -> bytes:
+    from openpyxl import Workbook
+
+    book, content = Workbook(), io.BytesIO()
+    for row in (["file_name", "label"], ["img/red0.png", "red"], ["img/blue0.png", None], ["img/red1.png", 3]):
+        book.active.append(row)
+    book.save(content)
+    return content.getvalue()
+
+
+def _parquet() -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    content = io.BytesIO()
+    pq.write_table(pa.table({"file_name": ["img/red0.png", "img/blue0.png"], "label": ["red", None]}), content)
+    return content.getvalue()
+
+
+def _detections() -> bytes:
+    box = {"category": "1", "conf": 0.9, "bbox": [0.1, 0.1, 0.5, 0.5]}
+    images = [{"file": f"img/{kind}0.png", "detections": [box]} for kind in ("red", "blue")]
+    return json.dumps({"images": images, "detection_categories": {"1": "animal"}}).encode()
+
+
+def _coco() -> bytes:
+    images = [{"id": i, "file_name": f"img/{kind}0.png"} for i, kind in enumerate(("red", "blue"))]
+    boxes = [{"id": i, "image_id": i, "category_id": 1, "bbox": [1, 1, 9, 9]} for i in range(2)]
+    content = {"images": images, "annotations": boxes, "categories": [{"id": 1, "name": "fox"}]}
+    return json.dumps(content).encode()
+
+
+def _tar(image: bytes) -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        members = {"a.png": image, "a.cls": b"red", "b.png": image, "b.json": b'{"label": "blue", "site": [1]}'}
+        for name, body in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(body)
+            archive.addfile(member, io.BytesIO(body))
+    return content.getvalue()
+
+
+def _npy() -> bytes:
+    content = io.BytesIO()
+    np.save(content, np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32))
     return content.getvalue()
 
 

@@ -16,17 +16,12 @@ ACKNOWLEDGED = Path("..") / "acknowledged"
 COMMANDS = (
     ("rename", "run", "new-01", "Samoyed"),
     ("approve", "run", "new-01"),
-    ("merge", "run", "new-02", "new-03"),
-    ("undo", "run"),
     ("refit", "run", "--accept"),
-    ("junk", "run", "40"),
 )
 DECISIONS: tuple[dict[str, Any], ...] = (
     {"kind": "rename", "category": "new-01", "name": "Samoyed"},
-    {"kind": "approve", "category": "new-01"},
     {"kind": "junk", "lines": [40]},
     {"kind": "merge", "categories": ["new-02", "new-03"], "into": "new-02"},
-    {"kind": "note", "text": "looks like a fox"},
 )
 
 

@@ -1,4 +1,4 @@
-"""A share of the generated bad inputs; `make torture-input` runs 1,000 of them."""
+"""A share of the generated bad inputs; `make torture` runs 1,000 of them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Memory ceiling under image bombs; `make torture-input` measures with larger ones and more kinds."""
+"""Memory ceiling under image bombs; `make torture` measures with larger ones and more kinds."""
 
 from pathlib import Path
 

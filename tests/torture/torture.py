@@ -1,15 +1,15 @@
 """Kill commands at random moments and let their writes fail; afterwards the same command has to end in the same bytes.
 
-    python tests/torture/torture.py                 # 500 kills, and an error at every call that changes a file
-    python tests/torture/torture.py --seconds 45    # a share of it
-    python tests/torture/torture.py --write FILE    # also write the figures as Markdown
+    python tests/torture/torture.py                           500 kills, and an error at every call that changes a file
+    python tests/torture/torture.py --seconds 45              a share of it
+    python tests/torture/torture.py --only kills --n 100      one part
+    python tests/torture/torture.py --state build/torture.json    continue where it was interrupted
 
 A kill is SIGKILL after a random time, or in the middle of a random call that changes a file. An error is "no space left"
 from a call on, or an input/output error of one call. Needs Linux and a C compiler. The last line is one JSON object.
 """
 
 import argparse
-import errno
 import json
 import os
 import random
@@ -18,15 +18,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "review")]
-ERRORS = {"no space": (2, errno.ENOSPC), "I/O error": (1, errno.EIO)}
 
 
 def with_preloaded_library() -> None:
@@ -47,114 +44,9 @@ def with_preloaded_library() -> None:
 
 with_preloaded_library()
 
-from commands import KILL, Ended, Fault, run_command  # noqa: E402
-from scenarios import SCENARIOS, Content, Scenario, leftovers  # noqa: E402
-from sessions import ACKNOWLEDGED  # noqa: E402
-
-
-@dataclass
-class Figures:
-    """What was done to one scenario. `failures` says what went wrong, and where the log and the files are."""
-
-    kills: int = 0
-    errors: Counter[str] = field(default_factory=Counter)
-    n_calls: int = 0
-    failures: list[str] = field(default_factory=list)
-
-
-class Torture:
-    """One scenario with its folders and its expected end."""
-
-    def __init__(self, scenario: Scenario, home: Path, other: Path) -> None:
-        self.scenario = scenario
-        self.start, self.work, self.other, self.log = home / "start", home / "work", other, home / "log.txt"
-        self.figures = Figures()
-        self.arguments = [word.replace("OTHER", str(other)) for word in scenario.arguments]
-        for folder in (self.start, self.work):
-            shutil.rmtree(folder, ignore_errors=True)
-        self.work.mkdir()
-        scenario.prepare(self.work)
-        for command in scenario.before:
-            done = run_command(list(command), (self.work, self.other), self.log)
-            assert done.code == 0, done.output
-        shutil.copytree(self.work, self.start, symlinks=True)
-        self.fresh()
-        self.treasure = scenario.kept(self.work, self.other)
-        done = self.run(Fault(0))
-        assert done.code == 0, done.output
-        self.expected: Content = scenario.content(self.work, self.other)
-        self.figures.n_calls, self.seconds = done.calls, done.seconds
-        assert self.expected, scenario.name
-        assert not leftovers(self.work, self.other)
-
-    def fresh(self) -> None:
-        """Everything as it was before the command."""
-        for folder in (self.work, self.other):
-            shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(self.start, self.work, symlinks=True)
-        self.other.mkdir()
-        (self.work.parent / ACKNOWLEDGED.name).unlink(missing_ok=True)
-
-    def run(self, fault: Fault | None = None, kill_after: float | None = None) -> Ended:
-        """Run the command on what is there."""
-        return run_command(self.arguments, (self.work, self.other), self.log, fault=fault, kill_after=kill_after)
-
-    def kill(self, rng: random.Random) -> None:
-        """Kill the command one to three times, each time on what the last one left, and let it finish."""
-        self.fresh()
-        for _ in range(rng.choice((1, 1, 1, 2, 3))):
-            if rng.random() < 0.5:
-                moment = rng.uniform(0, self.seconds)
-                done = self.run(kill_after=moment)
-                what = f"killed after {moment:.2f} s"
-            else:
-                number = rng.randint(1, self.figures.n_calls)
-                done = self.run(Fault(number, KILL))
-                what = f"killed in call {number}"
-            if done.code == -9:
-                self.figures.kills += 1
-            elif not done.plainly:
-                self.fail(what, done)
-            self.check_kept(what, done)
-        self.finish(what)
-
-    def fail_writing(self, kind: str, number: int) -> None:
-        """Let a call fail; the command has to say so, and to finish when it is repeated."""
-        self.fresh()
-        action, code = ERRORS[kind]
-        done = self.run(Fault(number, action, code))
-        what = f"{kind} at call {number}"
-        self.figures.errors[kind] += 1
-        if not done.plainly:
-            self.fail(what, done)
-        self.check_kept(what, done)
-        self.finish(what)
-
-    def check_kept(self, what: str, done: Ended) -> None:
-        """Nothing may be lost at any moment."""
-        try:
-            kept = self.scenario.kept(self.work, self.other)
-        except Exception as error:  # noqa: BLE001 - whatever it is, something cannot be read
-            self.fail(f"{what}: {type(error).__name__} {error}", done)
-            return
-        if kept != self.treasure:
-            self.fail(f"{what}: {len(self.treasure) - len(kept)} files were lost", done)
-
-    def finish(self, what: str) -> None:
-        """The same command ends in the same bytes, or says that the result exists."""
-        done = self.run()
-        found = self.scenario.content(self.work, self.other)
-        is_complete = done.code == 0 or (done.code == 2 and "[exists]" in done.output)
-        if not is_complete or found != self.expected:
-            names = {name for name in found.keys() | self.expected.keys() if found.get(name) != self.expected.get(name)}
-            self.fail(f"{what}: another end, different: {sorted(names)[:4]}", done)
-        if remaining := leftovers(self.work, self.other):
-            self.fail(f"{what}: left behind: {remaining[:3]}", done)
-
-    def fail(self, what: str, done: Ended) -> None:
-        """Write down a failure and print what the command said."""
-        self.figures.failures.append(what)
-        print(f"FAILED {self.scenario.name}: {what} (exit code {done.code})\n{done.output[-3000:]}", flush=True)
+from figures import State  # noqa: E402
+from scenarios import SCENARIOS, Scenario  # noqa: E402
+from trials import ERRORS, Torture  # noqa: E402
 
 
 @contextmanager
@@ -179,82 +71,91 @@ def import_everything() -> None:
     import newkind.report.write  # noqa: F401
 
 
-def tasks(torture: Torture, rng: random.Random, n_kills: int, step: int) -> Iterator[None]:
-    """Kill and fail in turn, until there were enough kills and every call, or every so many, has failed."""
-    failing = [(kind, number) for kind in ERRORS for number in range(1, torture.figures.n_calls + 1, step)]
-    rng.shuffle(failing)
-    while torture.figures.kills < n_kills or failing:
-        if torture.figures.kills < n_kills:
-            torture.kill(rng)
-            yield
-        if failing:
-            torture.fail_writing(*failing.pop())
-            yield
+def kills(torture: Torture, state: State, seed: int, n: int) -> Iterator[None]:
+    """Kill the command until there were so many kills; each trial has its own random numbers."""
+    name = torture.scenario.name
+    figures = state.of("kills", name, trials=0, kills=0, failures=[])
+    while figures["kills"] < n:
+        figures["kills"] += torture.kill(random.Random(f"{seed} {name} {figures['trials']}"))
+        figures["trials"] += 1
+        figures["failures"] += torture.failures
+        torture.failures.clear()
+        yield
 
 
-def markdown(all_figures: dict[str, Figures], seed: int, minutes: float) -> str:
-    """The figures as a table."""
-    kills = sum(figures.kills for figures in all_figures.values())
-    n_errors = sum(sum(figures.errors.values()) for figures in all_figures.values())
-    failures = sum(len(figures.failures) for figures in all_figures.values())
-    rows = [
-        f"| {name} | {figures.n_calls} | {figures.kills} | {figures.errors['no space']} | {figures.errors['I/O error']} "
-        f"| {len(figures.failures)} |"
-        for name, figures in all_figures.items()
-    ]
-    return "\n".join(
-        [
-            "# Torture",
-            "",
-            f"`make torture` (seed {seed}, {minutes:.0f} minutes): {kills} kills and {n_errors} failed calls, "
-            f"{failures} failures.",
-            "",
-            "Each command is killed with SIGKILL at random moments and in the middle of random calls that change a file, up "
-            "to three times in a row. In other trials, a call fails: with *no space* from that call on, or once with an "
-            "*I/O error*. The command has to end without a traceback, nothing may be lost at any moment, and the same "
-            "command has to end in the same bytes as without interruption, with no file left behind.",
-            "",
-            "| command | calls that change a file | kills | no space | I/O error | failures |",
-            "|---|--:|--:|--:|--:|--:|",
-            *rows,
-            "",
-        ]
-    )
+def errors(torture: Torture, state: State, seed: int, step: int) -> Iterator[None]:
+    """Let every call, or every so many, fail once with each kind of error, in random order."""
+    name, start = torture.scenario.name, {"no space": 0, "I/O error": 0, "n_calls": torture.n_calls, "failures": []}
+    figures = state.of("errors", name, **start)
+    if figures["n_calls"] != torture.n_calls:  # another program than the one that was interrupted
+        figures |= start
+    failing = [(kind, number) for kind in ERRORS for number in range(1, torture.n_calls + 1, step)]
+    random.Random(f"{seed} {name}").shuffle(failing)
+    for kind, number in failing[figures["no space"] + figures["I/O error"] :]:
+        torture.fail_writing(kind, number)
+        figures[kind] += 1
+        figures["failures"] += torture.failures
+        torture.failures.clear()
+        yield
+
+
+def is_complete(state: State, scenario: Scenario, n_kills: int, parts: list[str]) -> bool:
+    """Whether nothing is left to do, so that the scenario does not have to be prepared."""
+    killed, failed = (state.content.get(part, {}).get(scenario.name, {}) for part in ("kills", "errors"))
+    n_errors = failed.get("no space", 0) + failed.get("I/O error", 0)
+    enough = {"kills": killed.get("kills", -1) >= n_kills, "errors": n_errors >= 2 * failed.get("n_calls", 1)}
+    return all(enough[part] for part in parts)
+
+
+def alternating(*parts: Iterator[None]) -> Iterator[None]:
+    """One trial of each part in turn, until all are at their end."""
+    remaining = list(parts)
+    while remaining:
+        for part in list(remaining):
+            try:
+                yield next(part)
+            except StopIteration:
+                remaining.remove(part)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=500, help="number of kills over all commands")
+    parser.add_argument("--only", choices=["kills", "errors"], help="one of the two parts")
+    parser.add_argument("--n", type=int, default=500, help="number of kills over all commands")
     parser.add_argument("--every", type=int, default=1, help="let only every so many calls fail")
     parser.add_argument("--seconds", type=float, help="stop after so many seconds, with a share of the trials")
     parser.add_argument("--seed", type=int, default=0, help="seed of the random moments")
-    parser.add_argument("--only", help="commands whose name contains this text")
-    parser.add_argument("--write", type=Path, help="Markdown file for the figures")
-    arguments = parser.parse_args()
+    parser.add_argument("--commands", default="", help="commands whose name contains this text")
+    parser.add_argument("--state", type=Path, help="file that keeps the figures, and from which trials continue")
+    chosen = parser.parse_args()
     import_everything()
-    started = time.monotonic()
-    rng = random.Random(arguments.seed)
-    all_figures: dict[str, Figures] = {}
+    state, parts = State(chosen.state), [chosen.only] if chosen.only else ["kills", "errors"]
     with folders() as (home, other):
-        chosen = [s for s in SCENARIOS if not arguments.only or arguments.only in s.name]
+        every = [scenario for scenario in SCENARIOS if chosen.commands in scenario.name]
         if os.stat(home).st_dev == os.stat(other).st_dev:
-            chosen = [s for s in chosen if not s.needs_other_disk]
-        deadline = started + (arguments.seconds or float("inf"))
-        for i, scenario in enumerate(chosen):
-            share = time.monotonic() + (deadline - time.monotonic()) / (len(chosen) - i)
+            every = [scenario for scenario in every if not scenario.needs_other_disk]
+        n_kills = -(-chosen.n // len(every))
+        deadline = time.monotonic() + (chosen.seconds or float("inf"))
+        for i, scenario in enumerate(every):
+            if is_complete(state, scenario, n_kills, parts):
+                continue
+            share = time.monotonic() + (deadline - time.monotonic()) / (len(every) - i)
             torture = Torture(scenario, home, other)
-            all_figures[scenario.name] = torture.figures
-            n_kills = -(-arguments.kills // len(chosen))
-            for _ in tasks(torture, rng, n_kills, arguments.every):
+            trials = {
+                "kills": kills(torture, state, chosen.seed, n_kills),
+                "errors": errors(torture, state, chosen.seed, chosen.every),
+            }
+            for _ in alternating(*(trials[part] for part in parts)):
+                state.save()
                 if time.monotonic() > share:
                     break
-            print(f"{scenario.name}: {torture.figures}", flush=True)
-    failures = sum(len(figures.failures) for figures in all_figures.values())
-    kills = sum(figures.kills for figures in all_figures.values())
-    if arguments.write:
-        arguments.write.write_text(markdown(all_figures, arguments.seed, (time.monotonic() - started) / 60))
-    result = {"name": "torture", "value": failures, "bar": 0, "ok": not failures, "unit": "failures", "kills": kills}
-    print(json.dumps(result | {"errors": sum(sum(f.errors.values()) for f in all_figures.values())}))
+            done = {part: state.content.get(part, {}).get(scenario.name) for part in parts}
+            print(f"{scenario.name} ({torture.seconds:.2f} s): {done}", flush=True)
+    failures = [text for part in parts for text in state.failures(part)]
+    n_kills = sum(figures["kills"] for figures in state.content.get("kills", {}).values())
+    n_errors = sum(figures[kind] for figures in state.content.get("errors", {}).values() for kind in ERRORS)
+    result = {"name": "torture", "value": len(failures), "bar": 0, "ok": not failures, "unit": "failures"}
+    print(json.dumps(result | {"kills": n_kills, "errors": n_errors}))
     raise SystemExit(bool(failures))
 
 

@@ -13,6 +13,7 @@ from newkind.config import BackboneConfig
 from newkind.experiments.paper.protocol import Protocol, read_epsilons, read_methods
 
 if TYPE_CHECKING:
+    from newkind.experiments.cells import Cell
     from newkind.experiments.paper.plan_study import StudyPlan
     from newkind.experiments.paper.study import Study
     from newkind.experiments.paper.table import Table
@@ -42,7 +43,7 @@ def bench(
     ] = "",
     figures: Annotated[bool, typer.Option(help="Draw figures.")] = True,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only print the runs and which of them are finished.")
+        bool, typer.Option("--dry-run", help="Only print the runs, which of them are finished, and their time.")
     ] = False,
 ) -> None:
     """Make a table of the paper: run what is missing, and write tables and figures. The same command resumes."""
@@ -124,8 +125,30 @@ def _print_cells(plan: StudyPlan) -> None:
         print_line(line)
     if plan.n_open:
         print_line(f"to run    {plan.n_open} runs whose number of categories is estimated first")
-    n_finished = len(plan.schedule.results())
-    print_line(f"{len(plan.schedule.cells) + plan.n_open} runs, {n_finished} finished. Nothing was run.")
+    results = plan.schedule.results()
+    print_line(f"{len(plan.schedule.cells) + plan.n_open} runs, {len(results)} finished. Nothing was run.")
+    todo = [cell for name, cell in plan.schedule.cells.items() if name not in results]
+    if todo:
+        _print_cost(todo, plan.n_open)
+
+
+def _print_cost(todo: list[Cell], n_open: int) -> None:
+    """Print the estimated time and disk space of runs; those that are still open are counted as the mean of the others."""
+    from newkind.cli.messages import print_line
+    from newkind.experiments.study_cost import estimate_cost
+    from newkind.progress import data_size, duration
+
+    cost = estimate_cost(todo)
+    training = cost.training_seconds * (len(todo) + n_open) / len(todo)
+    parts = [f"training about {duration(training)}"] if training else []
+    if cost.n_views:
+        stored = f"{data_size(cost.n_bytes)} on disk"
+        parts.insert(0, f"{cost.n_views:,} views about {duration(cost.view_seconds)} ({stored})")
+    listed = "; ".join(parts) or "nothing but clustering"
+    total = f"; in all about {duration(cost.view_seconds + training)}" if len(parts) > 1 else ""
+    print_line(f"Estimated on {cost.device}: {listed}{total}. Clustering and scores are not included.")
+    if cost.random_weights:
+        print_line("The weights of the backbone are not on this machine; the rates were measured with random weights.")
 
 
 def _print_table(table: Table) -> None:

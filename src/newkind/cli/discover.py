@@ -43,7 +43,12 @@ Effort = Annotated[
     ),
 ]
 Method = Annotated[
-    str, typer.Option("--method", help="Name of a method; `newkind methods` lists them.", rich_help_panel=METHOD)
+    str,
+    typer.Option(
+        "--method",
+        help="Name of a method, or package.module:Class; `newkind methods` lists them.",
+        rich_help_panel=METHOD,
+    ),
 ]
 Recipe = Annotated[
     str | None,

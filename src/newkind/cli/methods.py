@@ -28,13 +28,13 @@ def methods(
     from rich.table import Table
 
     from newkind.cli.messages import print_line, result_console
-    from newkind.methods.registry import METHODS
+    from newkind.methods.registry import all_methods
 
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     for title in ("Method", "Title", "Description"):
         table.add_column(title)
-    for key, entry in METHODS.items():
-        table.add_row(key, entry.title, entry.about)
+    for key, entry in all_methods().items():
+        table.add_row(key, entry.title, f"{entry.about} ({entry.package})" if entry.package else entry.about)
     result_console().print(table)
     print_line("newkind methods NAME shows the settings of a method.", style="dim")
 
@@ -47,7 +47,7 @@ def _show_settings(name: str, recipe: str | None) -> None:
 
     from newkind.cli.messages import print_line, result_console
     from newkind.config import DEFAULT_BACKBONE, default_recipe, parameter_docs
-    from newkind.methods.registry import METHODS, method_config, resolve_method
+    from newkind.methods.registry import find_method, method_config, resolve_method
 
     if name == "simgcd":
         recipe = recipe or default_recipe(name, DEFAULT_BACKBONE)
@@ -63,7 +63,7 @@ def _show_settings(name: str, recipe: str | None) -> None:
         table.add_row(item.name, shown, docs.get(item.name, ""))
     print_line(f"Settings of {name}{f', recipe {recipe}' if recipe else ''}:", style="bold")
     result_console().print(table)
-    entry = METHODS[resolved].method
+    entry = find_method(resolved).method
     if entry.trains:
         own = entry.optimizer
         print_line(

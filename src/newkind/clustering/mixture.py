@@ -258,12 +258,14 @@ def refine_mixture(
     >>> (z @ found.directions.T).argmax(dim=1).tolist()
     [0, 0, 0, 1, 1, 1]
     """
-    if not isinstance(start, Mixture):
-        start = Mixture(start, z.new_zeros(len(start)), 0.0)
-    c, b, k = F.normalize(start.directions, dim=1), start.offsets, len(start.offsets)
+    begin = start if isinstance(start, Mixture) else Mixture(start, z.new_zeros(len(start)), 0.0)
+    directions, b = begin.directions, begin.offsets
+    k, free = len(directions), labels < 0
     target, balance = sizes.target.to(z), sizes.balance.to(z)
     fixed, fixed_sizes = _labelled_sums(z, labels, k)
-    rows, never = _Free(z, labels < 0), _row_pairs(forbidden, labels < 0)
+    c = F.normalize(directions, dim=1)
+    rows = _Free(z, free)
+    never = _row_pairs(forbidden, free)
     # Small enough that offsets do not oscillate about their aim, however large the balance.
     step = 1 / (1 + float(balance.max())) if k else 1.0
     for _ in range(n_iter):

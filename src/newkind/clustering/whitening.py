@@ -68,28 +68,27 @@ def within_class_whitening(
     if not 0 <= shrinkage <= 1:
         raise ConfigError(f"`shrinkage` must be between 0 and 1; got {shrinkage}.", code="shrinkage-range")
     classes, y = np.unique(given, return_inverse=True)
-    center, scatter = _center_and_scatter(samples, y)
-    covariance = scatter / max(len(samples) - len(classes), 1)
+    center, covariance = _center_and_covariance(samples, y, len(classes))
     if np.trace(covariance) / len(covariance) <= SMALLEST_VARIANCE:
         return center, np.eye(len(covariance))
     values, vectors = np.linalg.eigh(_shrunk(covariance, shrinkage))
     return center, vectors / np.sqrt(values)
 
 
-def _center_and_scatter(
-    samples: NDArray[np.floating], classes: NDArray[np.int64]
+def _center_and_covariance(
+    samples: NDArray[np.floating], y: NDArray[np.int64], n_classes: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean (d,) of the samples (n, d), and the sum (d, d) of squares and products of their distances to class means."""
+    """Mean (d,) of all samples (n, d), and their covariance (d, d) within the classes y (n,)."""
     dim = samples.shape[1]
-    means, total, scatter = np.zeros((int(classes.max()) + 1, dim)), np.zeros(dim), np.zeros((dim, dim))
-    for own, part in _parts(samples, classes):
+    means, total, scatter = np.zeros((n_classes, dim)), np.zeros(dim), np.zeros((dim, dim))
+    for own, part in _parts(samples, y):
         np.add.at(means, own, part)
         total += part.sum(axis=0)
-    means /= np.bincount(classes)[:, None]
-    for own, part in _parts(samples, classes):
+    means /= np.bincount(y)[:, None]
+    for own, part in _parts(samples, y):
         part -= means[own]
         scatter += part.T @ part
-    return total / len(samples), scatter
+    return total / len(samples), scatter / max(len(samples) - n_classes, 1)
 
 
 def _parts(

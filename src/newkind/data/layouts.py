@@ -81,12 +81,12 @@ def read_cars(folder: Path, *, n_classes: int) -> Listing:
     class_names = tuple(str(name) for name in read_matlab(meta_file, "class_names"))
     check_class_count(meta_file, len(class_names), n_classes)
     annotations = read_matlab(annotations_file, "annotations")
-    if not {"class", "fname"} <= set(annotations.dtype.names or ()):
+    if not all(isinstance(found, dict) and {"class", "fname"} <= found.keys() for found in annotations):
         raise damaged("'annotations' has no fields 'class' and 'fname'.", path=annotations_file)
     listed, class_ids = [], []
-    for number, (of_class, name) in enumerate(zip(annotations["class"], annotations["fname"], strict=True), start=1):
-        class_ids.append(class_number(of_class, n_classes, path=annotations_file, line=number) - 1)
-        listed.append(Listed(f"{annotations_file}, annotation {number}", str(name)))
+    for number, found in enumerate(annotations, start=1):
+        class_ids.append(class_number(found["class"], n_classes, path=annotations_file, line=number) - 1)
+        listed.append(Listed(f"{annotations_file}, annotation {number}", str(found["fname"])))
     return _listing(folder / "cars_train", listed, class_ids, class_names)
 
 

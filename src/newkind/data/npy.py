@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tokenize
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,14 @@ from newkind.data.records import TABLE_SUFFIXES
 from newkind.data.table_rows import Row, open_table
 from newkind.data.tables import metadata_of
 from newkind.errors import DataError
-from newkind.mapped import NPY_ERRORS
 from newkind.reading import COLUMNS, ReadingConfig, check_used
 
-__all__ = ["load_array", "read_npy"]
+__all__ = ["NUMPY_ERRORS", "load_array", "read_npy"]
+
+NUMPY_ERRORS = (
+    EOFError, MemoryError, OSError, OverflowError, RuntimeError, SyntaxError, TypeError, ValueError, tokenize.TokenError,
+)  # fmt: skip
+"""Exceptions that NumPy raises for damaged files: it parses their headers as Python literals."""
 
 
 def read_npy(path: str | os.PathLike[str], **options: Any) -> Collection:
@@ -107,7 +112,7 @@ def load_array(path: Path) -> NDArray[Any]:
     """Array of an .npy file, memory-mapped; DataError if it cannot be read without pickled objects."""
     try:
         found = np.load(path, mmap_mode="r", allow_pickle=False)
-    except NPY_ERRORS as error:
+    except NUMPY_ERRORS as error:
         raise DataError(
             f"{path} cannot be read as an .npy file without pickled objects ({error}).",
             code="unreadable",

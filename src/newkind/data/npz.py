@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from newkind.data.arrays import from_arrays, from_features
 from newkind.data.catalog import Collection
 from newkind.data.names import printable
+from newkind.data.npy import NUMPY_ERRORS
 from newkind.errors import DataError
-from newkind.mapped import NPY_ERRORS
 
 __all__ = ["read_npz"]
 
@@ -87,7 +87,7 @@ def _arrays_in(path: Path) -> dict[str, NDArray[Any]]:
             held = {key: archive[key] for key in archive.files if key in USED}
     except DataError:
         raise
-    except (*NPY_ERRORS, zipfile.BadZipFile, zlib.error) as error:
+    except (*NUMPY_ERRORS, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(
             f"{path} cannot be read as an .npz file without pickled objects ({error}).",
             code="unreadable",

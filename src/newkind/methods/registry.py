@@ -2,45 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from contextlib import suppress
+from dataclasses import asdict, fields
 from typing import Any
 
 from newkind.errors import ConfigError
 from newkind.methods.centres import ClusteringConfig
 from newkind.methods.debiaspl import DebiasPL, DebiasPLConfig
+from newkind.methods.entry import Entry
 from newkind.methods.gcd import GCD, GCDConfig
 from newkind.methods.kmeans import KMeans
 from newkind.methods.method import Method, MethodConfig
 from newkind.methods.modern import Modern, ModernConfig
 from newkind.methods.orca import ORCA, ORCAConfig
+from newkind.methods.plugins import allow, find_plugin, plugins
 from newkind.methods.rankstats import RankStats, RankStatsConfig
 from newkind.methods.simgcd import SimGCD, SimGCDConfig, simgcd_recipe
 from newkind.methods.uno import UNO, UNOConfig
 from newkind.setting import read_setting
 
-__all__ = ["METHODS", "Entry", "build_method", "find_method", "method_config", "resolve_method"]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A method of the registry.
-
-    Parameters
-    ----------
-    method : type of Method
-        Class of its heads.
-    config : type of MethodConfig
-        Class of its settings.
-    title : str
-        Name for tables and messages.
-    about : str
-        Description in one line.
-    """
-
-    method: type[Method]
-    config: type[MethodConfig]
-    title: str
-    about: str
+__all__ = ["METHODS", "Entry", "all_methods", "build_method", "find_method", "method_config", "resolve_method"]
 
 
 METHODS: dict[str, Entry] = {
@@ -78,22 +59,36 @@ METHODS: dict[str, Entry] = {
 
 
 def find_method(name: str) -> Entry:
-    """Entry of a method.
+    """Entry of a method: one of Newkind's own, of an installed package, or a class named as `package.module:Class`.
 
     Raises
     ------
     ConfigError
         With the code `unknown-method` if there is none of this name.
     """
-    if name not in METHODS:
+    found = METHODS.get(name) or find_plugin(name)
+    if found is None:
         raise ConfigError(
-            f"There is no method '{name}'.", fix=f"Methods: {', '.join(METHODS)}.", code="unknown-method", method=name
+            f"There is no method '{name}'.",
+            fix=f"Methods: {', '.join([*METHODS, *plugins()])}. A method of another package needs that package.",
+            code="unknown-method",
+            method=name,
         )
-    return METHODS[name]
+    return found
+
+
+def all_methods() -> dict[str, Entry]:
+    """Newkind's own methods and those of installed packages that can be used, by name."""
+    found = dict(METHODS)
+    for name in plugins():
+        with suppress(ConfigError):
+            found.setdefault(name, find_method(name))
+    return found
 
 
 def resolve_method(method: str, recipe: str | None) -> str:
-    """Name in the registry of a method and a recipe: recipe `modern` of SimGCD is a method of its own."""
+    """Name in the registry of a method and a recipe that the user named: recipe `modern` of SimGCD is a method of its own."""
+    allow(method)
     find_method(method)
     if recipe is not None and method != "simgcd" and recipe != ("modern" if method == "modern" else "release"):
         raise ConfigError(

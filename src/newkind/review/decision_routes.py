@@ -133,6 +133,10 @@ def _refit(workbench: Workbench, content: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(key, str) or not 8 <= len(key) <= 64:
         raise bad_request("`refit` must be a text of 8 to 64 characters.")
     workbench.check_writable()
+    if (
+        not workbench.n_to_learn
+    ):  # it would still move images, a little to the worse (benchmarks/results/refit_sizes.md)
+        raise bad_request("There are no decisions to learn from since the last fit.")
     plan = plan_refit(workbench.run)
     workbench.refit_plan = (key, plan)
     names = {state.id: printable(state.name) for state in plan.before.categories}

@@ -32,17 +32,23 @@ def _queue(request: Request) -> Response:
     tasks = make_queue(snapshot)
     cards = [(task, _strips(snapshot, task)) for task in tasks[:MOST_CARDS]]
     return render_page(
-        workbench, "queue.html", snapshot=snapshot, cards=cards, n_tasks=len(tasks), kinds=KINDS_OF_IMAGES
+        workbench,
+        "queue.html",
+        snapshot=snapshot,
+        cards=cards,
+        n_tasks=len(tasks),
+        kinds=KINDS_OF_IMAGES,
+        n_to_learn=workbench.n_to_learn,
     )
 
 
 def _strips(snapshot: Snapshot, task: Task) -> list[list[int]]:
-    """Rows of the images that a card shows: of both categories, the least typical ones, or the doubtful ones."""
+    """Rows of the images that a card shows: of both categories, typical and least typical ones, or the doubtful ones."""
     if task.kind == "merge":
         return [snapshot.faces(task.k, 6), snapshot.faces(task.other, 6)]
     if task.kind == "approve":
         lines = snapshot.by_typicality(task.k, reverse=True)
-        return [lines[~snapshot.is_decided[lines]][:STRIP].tolist()]
+        return [snapshot.faces(task.k, STRIP // 2), lines[~snapshot.is_decided[lines]][:STRIP].tolist()]
     return [doubtful_lines(snapshot, task.about)[:STRIP].tolist()]
 
 

@@ -103,6 +103,10 @@ class Snapshot:
         """Whether a category counts as decided: it was approved, also if a refit has added images since, or is settled."""
         return self.categories[k].approved or self.is_settled(k)
 
+    def is_named(self, k: int) -> bool:
+        """Whether a category has a name that a person gave, not a number."""
+        return self.categories[k].given or self.categories[k].renamed
+
     @cached_property
     def ids(self) -> dict[str, str]:
         """Key of a category in addresses and requests, to its id; also of categories that were merged away."""

@@ -23,6 +23,7 @@ from newkind.review.space import FeatureSpace
 from newkind.review.thumbnails import Thumbnails
 from newkind.runs.decision import Decision, Event
 from newkind.runs.decisions import Decisions
+from newkind.runs.replay import effective
 from newkind.runs.run import Run
 from newkind.runs.write_answer import write_answer
 
@@ -107,6 +108,12 @@ class Workbench:
         """Raise RunError with the code `read-only` if decisions are refused."""
         if self.options.read_only:
             raise RunError("This page is read-only.", fix="Start newkind review without --read-only.", code="read-only")
+
+    @property
+    def n_to_learn(self) -> int:
+        """Number of decisions since the last refit; notes do not count."""
+        kinds = [event.decision.kind for event in effective(self.decisions.log.events(), notes=False)]
+        return kinds[::-1].index("refit") if "refit" in kinds else len(kinds)
 
     @property
     def image_map(self) -> ImageMap | None:

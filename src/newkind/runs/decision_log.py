@@ -191,10 +191,7 @@ class DecisionLog:
         try:
             with closing(self._connect(write=write)) as connection:
                 yield connection
-        except (
-            sqlite3.DatabaseError,
-            UnicodeDecodeError,
-        ) as error:  # UnicodeDecodeError: a damaged name in its message
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # Unicode: what SQLite says about a damaged schema
             busy = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
             code = "locked" if busy else "cannot-write" if write else "unreadable"
             what = "written" if write else "read"

@@ -17,7 +17,7 @@ from torch import Tensor
 from newkind.backbone.loader import Backbone, load_backbone
 from newkind.backbone.tokens import EVALUATION, Views
 from newkind.config import MOST_CATEGORIES, MOST_VIEWS, BackboneConfig, DiscoverConfig, from_json, to_json
-from newkind.errors import RunError, WeightsError
+from newkind.errors import ConfigError, RunError, WeightsError
 from newkind.methods.method import Method
 from newkind.methods.registry import build_method, find_method
 from newkind.runs.assignments import Category
@@ -128,6 +128,7 @@ def save_model(
     }
     card = {
         "method": config.method_name,
+        **({"package": package} if (package := find_method(config.method_name).package) else {}),
         "method_config": to_json(config.method),
         "n_categories": network.method.n_categories,
         "backbone": to_json(config.backbone),
@@ -281,6 +282,19 @@ def _unreadable(path: Path) -> Iterator[None]:
 
 def _method(card: dict[str, Any], owner: Run) -> Method:
     """Heads as the model card describes them, untrained."""
+    try:
+        entry = find_method(card["method"])
+    except ConfigError as error:
+        if "package" not in card:
+            with _unreadable(owner.model_card):
+                raise
+        raise RunError(
+            f"The run was made with the method '{card['method']}' of {card['package']}, which cannot be used: {error.what}",
+            fix="Install the package into this environment." if error.code == "unknown-method" else error.fix,
+            code="missing-plugin",
+            method=card["method"],
+            package=card["package"],
+        ) from None
     with _unreadable(owner.model_card):
-        config = from_json(find_method(card["method"]).config, method_settings(card))
+        config = from_json(entry.config, method_settings(card))
     return build_method(card["method"], card["dim"], card["n_categories"], config)

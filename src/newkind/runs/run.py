@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from newkind import __version__, atomic
 from newkind.backbone.decoded_views import DIGEST_BYTES
+from newkind.data.npy import NUMPY_ERRORS
 from newkind.errors import RunError
-from newkind.mapped import NPY_ERRORS
 from newkind.runs.decision_log import DecisionLog
 from newkind.runs.format_1 import upgrade_config
 from newkind.runs.run_schemas import CompleteFile, MetricsRow, RunConfigFile, SettingsFile
@@ -335,7 +335,7 @@ class Run:
         """Features (n, d) of the run; None if it has none or the file is damaged."""
         try:
             found: NDArray[np.float16] = np.load(self.features_file, allow_pickle=False, mmap_mode="r")
-        except NPY_ERRORS:
+        except NUMPY_ERRORS:
             return None
         return found if found.ndim == 2 and found.dtype == np.float16 else None
 
@@ -350,7 +350,7 @@ class Run:
         """Digests of the images' contents; None if the run has none, as older runs and runs from features, or it is damaged."""
         try:
             found = np.load(self.digests_file, allow_pickle=False)
-        except NPY_ERRORS:
+        except NUMPY_ERRORS:
             return None
         if found.dtype != np.uint8 or found.ndim != 2 or found.shape[1] != DIGEST_BYTES:
             return None

@@ -109,6 +109,7 @@ class ModelCard(TypedDict):
     n_known: int
     weights_source: NotRequired[str | None]
     model_sha256: NotRequired[str]
+    package: NotRequired[str]
     views: NotRequired[list[int]]
 
 

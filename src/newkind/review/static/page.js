@@ -19,10 +19,13 @@ export async function startPage(load = async () => {}) {
   document.getElementById("main").ariaBusy = "false";
 }
 
+// Show a message, in place of the last one; an empty one only removes the last one.
 export function tell(text, kind = "done") {
   const place = document.getElementById("messages");
+  place.replaceChildren();
+  if (!text) return;
   const line = make("p", { className: kind, textContent: text });
-  place.replaceChildren(line);
+  place.append(line);
   setTimeout(() => line.remove(), kind === "done" ? 6000 : 15000);
 }
 

@@ -25,9 +25,9 @@ async function act(card, action) {
   if (isActing) return;
   isActing = true;
   at = cards().indexOf(card);
-  const { a, name, named } = card.dataset;
+  const { a, name } = card.dataset;
   try {
-    if (action === "approve-as") await attempt(() => approveAs({ id: a, name, isNamed: named === "yes" }));
+    if (action === "approve-as") await attempt(() => approveAs({ id: a, name, isNamed: false }));
     else await carryOut(decisions[action](card.dataset));
   } finally {
     isActing = false;
@@ -36,14 +36,13 @@ async function act(card, action) {
 
 function press(key) {
   const card = cards()[at];
-  const keys = { y: { merge: "merge", approve: "approve" }, n: { merge: "different" }, A: { approve: "approve-as" } };
-  const action = keys[key][card?.dataset.kind];
+  const action = { y: { merge: "merge", approve: "approve" }, n: { merge: "different" } }[key][card?.dataset.kind];
   if (card && action) act(card, action);
 }
 
 setUpPage({
   async refresh() {
-    await refreshParts("#queue", "#progress");
+    await refreshParts("#queue", "#progress", "#refit");
     goTo(at);
   },
 });
@@ -65,7 +64,7 @@ onKey("Enter", "Look at it", (event) => {
 if (!state.isReadOnly) {
   onKey("y", "Yes: merge, or approve", () => press("y"));
   onKey("n", "No: the two are different", () => press("n"));
-  onKey("A", "Name the category and approve it", () => press("A"));
+  onKey("A", "Name the category and approve it", () => cards()[at]?.querySelector("[data-do=approve-as]")?.click());
   onKey("g", "Grow the category", () => cards()[at]?.querySelector("[data-key=g]")?.click());
 }
 goTo(0);

@@ -10,6 +10,7 @@ export async function showRefit() {
   tell("Refitting…");
   const refit = crypto.randomUUID();
   const plan = await post("/api/refit", { refit });
+  tell("");
   const parts = plan.moves.map(({ from, to, n, lines }) => {
     const strip = make("div", { className: "strip", ariaHidden: "true" });
     strip.append(...lines.slice(0, MOST_SHOWN).map((line) => make("img", { src: thumbnail(line), alt: "", loading: "lazy" })));
