@@ -81,6 +81,26 @@ def test_the_queue_is_ordered_by_value() -> None:
     assert tasks[-1].kind == "images"
 
 
+def test_categories_with_doubtful_images_come_first() -> None:
+    lines = [
+        image(i, line.category, confidence=0.4 if line.category == "new-03" else 0.99)
+        for i, line in enumerate(everything())
+    ]
+    snapshot = make(lines)
+    waiting = [snapshot.categories[task.k].id for task in make_queue(snapshot) if task.kind == "approve"]
+    assert waiting == ["new-03", "new-01", "a", "new-02"]  # then by size
+
+
+def test_answers_about_merges_change_the_value_of_others() -> None:
+    def value(*decisions: Decision) -> float:
+        tasks = make_queue(make(everything(), list(decisions)))
+        return next(task.value for task in tasks if task.kind == "merge" and task.similarity > 0.9)
+
+    different = Decision("note", category="a", text=DIFFERENT + "new-03")
+    merged = Decision("merge", categories=("new-03",), into="a")
+    assert value(different) < value() < value(merged)
+
+
 def test_kinds_of_doubtful_images() -> None:
     lines = [
         image(0, "a", second="new-01", confidence=0.55, second_confidence=0.4),
