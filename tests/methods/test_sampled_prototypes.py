@@ -74,8 +74,9 @@ def test_parts_give_the_same_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     images, _ = clusters()
     whole, parted = Frame(DIM), Frame(DIM)
     z = whole.fit(images.features(), images.labels, shrinkage=0.3)
-    monkeypatch.setattr(frame_module, "ROWS", 100)
-    monkeypatch.setattr(whitening, "ROWS", 100)
+    for module in (frame_module, whitening):
+        monkeypatch.setattr(module, "ROWS", 100)
+        monkeypatch.setattr(module, "PART", 70)
     torch.testing.assert_close(parted.fit(images.features(), images.labels, shrinkage=0.3), z, atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(parted.weight, whole.weight, atol=1e-5, rtol=1e-5)
 

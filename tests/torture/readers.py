@@ -177,6 +177,8 @@ def readers(runs: SmallRuns, folder: Path) -> list[Reader]:
     }.items():
         content = (run / name).read_bytes() or b'{"epoch": 1, "seconds": 0.5}\n{"epoch": 2}\n'
         found.append(Reader(f"run ({name})", f"run/{name}", content, _restoring(read, run / name)))
+    found.append(Reader("part of features", "store/part-000000.json", _part(), _open_store))
+    found.append(Reader("manifest of features", "store/manifest.json", _store(folder / "store"), _open_store))
     return found
 
 
@@ -190,6 +192,28 @@ def packed_files(runs: SmallRuns) -> list[tuple[str, bytes]]:
         ("coco.json", _coco()),
         ("x.tar", _tar(image)),
     ]
+
+
+def _open_store(path: Path) -> object:
+    """Open a folder of features; the joined file is made again from its parts."""
+    (path.parent / "features.npy").unlink(missing_ok=True)
+    return open_data(path.parent)
+
+
+def _store(folder: Path) -> bytes:
+    """Write a folder of features, and return its manifest."""
+    folder.mkdir()
+    manifest = {"kind": "newkind-features", "format": 1, "about": {}, "images": 3, "names": "x", "labels": "y"}
+    manifest |= {"part_size": 4, "parts": 1, "dim": 3, "class_names": ["a"], "truth_names": ["a", "b"]}
+    np.save(folder / "part-000000.npy", np.eye(3, dtype=np.float32))
+    (folder / "part-000000.json").write_bytes(_part())
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return (folder / "manifest.json").read_bytes()
+
+
+def _part() -> bytes:
+    part = {"names": ["1", "2", "3"], "labels": [0, -1, -1], "truth": [0, 1, 1], "groups": None, "skipped": []}
+    return json.dumps(part).encode()
 
 
 def _restoring(read: Callable[[Path], object], path: Path) -> Callable[[Path], object]:

@@ -11,8 +11,8 @@ from newkind.errors import ConfigError, DataError
 
 __all__ = ["within_class_whitening"]
 
-ROWS = 65_536
-"""Samples that are converted to float64 at a time."""
+ROWS, PART = 65_536, 16_384
+"""Largest number of samples that are converted to float64 at once, and how many of more are converted at a time."""
 SMALLEST_VARIANCE = float(np.finfo(np.float32).tiny)
 """Classes whose mean variance is not above this have no spread to normalise."""
 
@@ -95,8 +95,9 @@ def _parts(
     samples: NDArray[np.floating], classes: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
     """Classes (b,) and copies in float64 (b, d) of a part of the samples at a time."""
-    for start in range(0, len(samples), ROWS):
-        part = slice(start, start + ROWS)
+    size = ROWS if len(samples) <= ROWS else PART
+    for start in range(0, len(samples), size):
+        part = slice(start, start + size)
         yield classes[part], samples[part].astype(np.float64)
 
 

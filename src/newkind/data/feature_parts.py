@@ -7,8 +7,10 @@ labels and what could not be read. The .json file is written last: a part that h
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 from filelock import FileLock
@@ -18,15 +20,16 @@ from newkind.atomic import replacing
 from newkind.data.catalog import Catalog, Collection, Skipped, Truth
 from newkind.data.items import Features
 from newkind.data.names import Names
+from newkind.data.npy import load_array
 from newkind.errors import DataError
-from newkind.schema import read_json_file
-from newkind.setting import check_number
+from newkind.schema import InvalidJson, read_json_file
 
 __all__ = [
     "FORMAT",
-    "KIND",
     "LOCK",
     "MANIFEST",
+    "Manifest",
+    "Part",
     "has_feature_parts",
     "part_file",
     "read_feature_parts",
@@ -35,24 +38,27 @@ __all__ = [
 
 KIND, FORMAT = "newkind-features", 1
 MANIFEST, JOINED, LOCK = "manifest.json", "features.npy", ".lock"
-MOST_NAMED = 5
-MOST_PARTS = 10**6
-"""The number of a part has six digits."""
+MOST_NAMED, MOST_PARTS = 5, 10_000_000
 
 
-class _Manifest(TypedDict):
-    """What is read of manifest.json."""
+class Manifest(TypedDict):
+    """Content of manifest.json."""
 
-    kind: str
+    kind: Literal["newkind-features"]
     format: int
+    about: dict[str, Any]
+    images: int
+    names: str
+    labels: str
+    part_size: int
     parts: int
     dim: int
     class_names: list[str]
     truth_names: list[str] | None
 
 
-class _Part(TypedDict):
-    """The .json file of a part."""
+class Part(TypedDict):
+    """Names, labels, true classes and groups of the images of a part that can be read, and the others with the reasons."""
 
     names: list[str]
     labels: list[int]
@@ -66,18 +72,22 @@ def part_file(folder: Path, number: int, suffix: str) -> Path:
     return folder / f"part-{number:06d}{suffix}"
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> Manifest:
     """Content of the manifest; DataError (`unreadable`) if it is not one of this format."""
-    path = folder / MANIFEST
+    with _unreadable(folder / MANIFEST):
+        found = read_json_file(folder / MANIFEST, Manifest)
+        if found["format"] != FORMAT or not 0 <= found["parts"] <= MOST_PARTS:
+            raise InvalidJson("it is of another format")
+    return found
+
+
+@contextmanager
+def _unreadable(path: Path) -> Iterator[None]:
+    """Raise DataError (`unreadable`) instead of errors of a file that is missing or damaged."""
     try:
-        found = read_json_file(path, _Manifest)
-        if found["kind"] != KIND or found["format"] != FORMAT:
-            raise ValueError("it is of another kind or format")
-        check_number("parts", found["parts"], at_least=0, at_most=MOST_PARTS)
-        check_number("dim", found["dim"], at_least=1)
-    except (OSError, ValueError) as error:
+        yield
+    except (OSError, ValueError, OverflowError) as error:  # InvalidJson is a ValueError
         raise DataError(f"{path} cannot be read ({error}).", code="unreadable", path=str(path)) from None
-    return dict(found)
 
 
 def has_feature_parts(folder: Path) -> bool:
@@ -121,34 +131,38 @@ def read_feature_parts(folder: str | os.PathLike[str]) -> Collection:
             code="incomplete-features",
             missing=missing,
         )
-    try:
-        parts: list[Any] = [read_json_file(part_file(folder, number, ".json"), _Part) for number in numbers]
-        columns = {name: [value for part in parts for value in part[name]] for name in ("names", "labels")}
-        truth = _joined(parts, "truth")
-        groups = _joined(parts, "groups")
-        skipped = tuple(Skipped(*entry) for part in parts for entry in part["skipped"])
+    with _unreadable(folder):
+        parts = [read_json_file(part_file(folder, number, ".json"), Part) for number in numbers]
+        labels = np.array([label for part in parts for label in part["labels"]], dtype=np.int32)
+        truth, groups = (_joined([part[name] for part in parts]) for name in ("truth", "groups"))
         catalog = Catalog(
-            items=Features(_features(folder, parts, manifest["dim"]), Names(columns["names"])),
-            labels=np.array(columns["labels"], dtype=np.int32),
+            items=Features(
+                _features(folder, parts, manifest["dim"]), Names(n for part in parts for n in part["names"])
+            ),
+            labels=labels,
             class_names=tuple(manifest["class_names"]),
             groups=None if groups is None else groups.astype(np.int64),
         )
-        names = tuple(manifest["truth_names"] or ())
-        true = None if truth is None else Truth(labels=truth, class_names=names, n_old=len(catalog.class_names))
-    except (OSError, ValueError, TypeError, OverflowError) as error:
-        raise DataError(f"{folder} cannot be read ({error}).", code="unreadable", path=str(folder)) from None
+        true = None if truth is None else _truth(truth, tuple(manifest["truth_names"] or ()), len(catalog.class_names))
+    skipped = tuple(Skipped(*entry[:3]) for part in parts for entry in part["skipped"] if len(entry) == 3)
     place = os.path.abspath(folder)
     return Collection(catalog=catalog, truth=true, skipped=skipped, origin=str(folder), location=place)
 
 
-def _joined(parts: list[dict[str, Any]], name: str) -> NDArray[np.int32] | None:
+def _joined(columns: list[list[int] | None]) -> NDArray[np.int32] | None:
     """A column (n,) of whole numbers of all parts; None if the data has none."""
-    if any(part[name] is None for part in parts):
-        return None
-    return np.array([value for part in parts for value in part[name]], dtype=np.int32)
+    found = [value for column in columns if column is not None for value in column]
+    return None if any(column is None for column in columns) else np.array(found, dtype=np.int32)
 
 
-def _features(folder: Path, parts: list[dict[str, Any]], dim: int) -> NDArray[np.float32]:
+def _truth(labels: NDArray[np.int32], names: tuple[str, ...], n_old: int) -> Truth:
+    """True classes, checked."""
+    if labels.size and not -1 <= labels.min() <= labels.max() < len(names):
+        raise InvalidJson("true classes are out of range")
+    return Truth(labels=labels, class_names=names, n_old=n_old)
+
+
+def _features(folder: Path, parts: list[Part], dim: int) -> NDArray[np.float32]:
     """Features (n, d) of all parts, joined in one file and memory-mapped."""
     n = sum(len(part["names"]) for part in parts)
     path = folder / JOINED
@@ -158,11 +172,11 @@ def _features(folder: Path, parts: list[dict[str, Any]], dim: int) -> NDArray[np
                 header = {"descr": "<f4", "fortran_order": False, "shape": (n, dim)}
                 np.lib.format.write_array_header_1_0(file, header)
                 for number, part in enumerate(parts):
-                    rows = np.load(part_file(folder, number, ".npy"), allow_pickle=False)
+                    rows = load_array(part_file(folder, number, ".npy"))
                     if rows.shape != (len(part["names"]), dim) or rows.dtype != np.float32:
                         raise ValueError(f"part {number} has features of shape {rows.shape}")
                     file.write(rows.tobytes())
-    found: NDArray[np.float32] = np.load(path, mmap_mode="r", allow_pickle=False)
+    found: NDArray[np.float32] = load_array(path)
     if found.shape != (n, dim):
         raise ValueError(f"{JOINED} has shape {found.shape} instead of {(n, dim)}; remove it")
     return found

@@ -21,7 +21,7 @@ from newkind.data.tables import metadata_of
 from newkind.errors import DataError
 from newkind.reading import COLUMNS, ReadingConfig, check_used
 
-__all__ = ["NUMPY_ERRORS", "read_npy"]
+__all__ = ["NUMPY_ERRORS", "load_array", "read_npy"]
 
 NUMPY_ERRORS = (
     EOFError, MemoryError, OSError, OverflowError, RuntimeError, SyntaxError, TypeError, ValueError, tokenize.TokenError,
@@ -69,7 +69,7 @@ def read_npy(path: str | os.PathLike[str], **options: Any) -> Collection:
             code="missing-labels",
             path=str(path),
         )
-    values = _array(path)
+    values = load_array(path)
     if values.ndim == 0:
         raise DataError(f"{path} contains one number; expected one row per item.", code="array-shape", path=str(path))
     make = from_arrays if values.dtype == np.uint8 and values.ndim > 2 else from_features
@@ -78,7 +78,7 @@ def read_npy(path: str | os.PathLike[str], **options: Any) -> Collection:
         collection = _with_table(make, values, reading, origin=str(path))
     else:
         check_used(reading, ("labels",), "labels that are not in a table")
-        labels = _array(reading.labels) if suffix == ".npy" else _lines(reading.labels)
+        labels = load_array(reading.labels) if suffix == ".npy" else _lines(reading.labels)
         if isinstance(labels, np.ndarray) and labels.ndim != 1:
             raise DataError(
                 f"{reading.labels} has shape {labels.shape}; expected one dimension.",
@@ -108,7 +108,7 @@ def _with_table(make: Any, values: NDArray[Any], reading: ReadingConfig, *, orig
     return replace(found, group_column=at.group_name)
 
 
-def _array(path: Path) -> NDArray[Any]:
+def load_array(path: Path) -> NDArray[Any]:
     """Array of an .npy file, memory-mapped; DataError if it cannot be read without pickled objects."""
     try:
         found = np.load(path, mmap_mode="r", allow_pickle=False)

@@ -27,8 +27,8 @@ MOST_CELLS = 120_000_000
 no more than so many either."""
 SAMPLE_STEPS, LAST_STEPS = 30, 3
 """Largest number of iterations of a mixture with a sample of the images, and with all of them afterwards."""
-ROWS = 131_072
-"""Features that are framed at a time."""
+ROWS, PART = 131_072, 16_384
+"""Largest number of features that are framed at once, and how many of more are framed at a time."""
 REFIT_BALANCE = 0.5
 """How strongly a refit keeps categories at their present sizes. From 0 to 2 accuracy differs by at most 0.7 points, and 8 loses up to 1.5
 (benchmarks/results/refit_sizes.md)."""
@@ -106,7 +106,7 @@ class Frame(nn.Module):
         if len(features) <= ROWS:
             return self(features.to(device))  # type: ignore[no-any-return]
         z = torch.empty(features.shape, device=device)
-        for row, part in zip(torch.split(z, ROWS), torch.split(features, ROWS), strict=True):
+        for row, part in zip(torch.split(z, PART), torch.split(features, PART), strict=True):
             row.copy_(self(part.to(device)))
         return z
 
@@ -115,7 +115,7 @@ def _mean(features: Tensor) -> Tensor:
     """Mean (d,) of features (n, d) in float64, on the CPU."""
     if len(features) <= ROWS:
         return features.double().mean(dim=0).cpu()
-    total = sum(part.sum(dim=0, dtype=torch.float64) for part in torch.split(features, ROWS))
+    total = sum(part.sum(dim=0, dtype=torch.float64) for part in torch.split(features, PART))
     return torch.as_tensor(total).cpu() / len(features)
 
 

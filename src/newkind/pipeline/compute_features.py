@@ -24,7 +24,7 @@ from newkind.backbone.loader import Backbone, load_backbone
 from newkind.backbone.online import OnlineTokens
 from newkind.config import BackboneConfig
 from newkind.data import Collection, Images
-from newkind.data.feature_parts import FORMAT, KIND, LOCK, MANIFEST, part_file, read_manifest
+from newkind.data.feature_parts import FORMAT, LOCK, MANIFEST, Manifest, Part, part_file, read_manifest
 from newkind.data.slices import ImageSlice
 from newkind.data.views import ViewRecipe, random_views
 from newkind.errors import DataError
@@ -130,8 +130,8 @@ def _claim(out: Path, collection: Collection, about: dict[str, Any], part_size: 
     """Write the manifest, or compare it with the one that is there."""
     catalog, truth = collection.catalog, collection.truth
     names = digest_of(*(name.encode("utf-8", "surrogatepass") for name in catalog.items.names))
-    content: dict[str, Any] = {
-        "kind": KIND,
+    content: Manifest = {
+        "kind": "newkind-features",
         "format": FORMAT,
         "about": about,
         "images": len(catalog),
@@ -166,7 +166,7 @@ def _part(
     config: BackboneConfig,
     backbone: Backbone,
     views: tuple[int, ...],
-) -> tuple[NDArray[np.float32], dict[str, Any]]:
+) -> tuple[NDArray[np.float32], Part]:
     """Features (n, d) of those images at `places` that can be read, with their names and labels."""
     part = ImageSlice(images, places.start, [images.names[i] for i in places])
     recipe = ViewRecipe(image_size=config.image_size)
@@ -190,7 +190,7 @@ def _part(
     }
 
 
-def _write(out: Path, number: int, rows: NDArray[np.float32], about: dict[str, Any]) -> None:
+def _write(out: Path, number: int, rows: NDArray[np.float32], about: Part) -> None:
     """Write the features of a part, and then what they are of."""
     content = io.BytesIO()
     np.save(content, rows, allow_pickle=False)

@@ -178,7 +178,7 @@ def _claim(out: Path, model: LoadedModel, inputs: InputParts, n_parts: int, min_
     with atomic.write_errors(out), FileLock(out / LOCK):  # several workers may start at the same moment
         if not manifest.exists():
             atomic.write_json(manifest, content | {"newkind": __version__})
-    found = Run(out).read_json(manifest)
+    found = Run(out).read_json(manifest)  # any object: every entry is compared
     if different := [name for name, value in content.items() if found.get(name) != value]:
         raise RunError(
             f"{out} has parts of another prediction: its {different[0].replace('_', ' ')} differs.",
