@@ -11,12 +11,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from newkind.paths import cache_dir
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 # Some virtual machines advertise AMX and then end a process that uses it; must be set before torch is imported.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
+os.environ.setdefault("NEWKIND_USER_WEIGHTS", str(cache_dir("weights")))  # processes of xdist inherit it
 CACHE = tempfile.mkdtemp(prefix="newkind-tests-")
 """Cache of the tests, so that they neither read nor fill the user's. Processes that tests start inherit it."""
 os.environ["NEWKIND_CACHE"] = CACHE

@@ -47,6 +47,7 @@ LAYERS = [
     "report",
     "review",
     "export",
+    "serving",
     "experiments",
     "decided_run",
     "discovery",
@@ -290,6 +291,7 @@ def test_imported_packages_are_declared() -> None:
         "matplotlib": "plots",
         "tensorboard": "tensorboard",
         "onnxruntime": "onnx",
+        "onnxscript": "onnx",
     }
     names |= {"openpyxl": "excel", "pyarrow": "parquet", "pillow_heif": "heic", "IPython": "notebook"}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -99,7 +99,7 @@ def every_config() -> list[type]:
     from newkind.experiments.tune_config import TuneConfig
     from newkind.methods.registry import METHODS
 
-    return [BackboneConfig, TrainingConfig, TuneConfig, Protocol, *{entry.config for entry in METHODS.values()}]
+    return [BackboneConfig, TrainingConfig, TuneConfig, Protocol, *dict.fromkeys(entry.config for entry in METHODS.values())]
 
 
 @pytest.mark.parametrize("kind", every_config(), ids=lambda kind: kind.__name__)

@@ -27,14 +27,15 @@ def main() -> None:
     command("discover", "pictures", "--out", "run", "--n-categories", "3", "--effort", "quick", *SMALL)
     assert Path("run/report.html").stat().st_size > 10_000
     command("predict", "run", "pictures/red/0.png", "--out", "predictions.csv", "--device", "cpu")
-    command("sort", "run", "--to", "sorted")
+    command("sort", "run", "--to", "sorted", "--mode", "copy")
     use_python()
 
 
 def command(*words: str) -> None:
     """Run the installed command."""
     program = Path(sys.executable).with_name("newkind")
-    subprocess.run([program, *words], check=True, timeout=300)
+    done = subprocess.run([program, *words], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, f"newkind {' '.join(words)}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
 
 
 def draw(folder: Path) -> None:

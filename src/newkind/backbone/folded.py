@@ -138,7 +138,7 @@ class FoldedBlock(nn.Module):
         weights, heads = _projections(attn), attn.num_heads
         y0 = gamma * xhat[:, 0] + beta  # (B, d)
         q = F.linear(y0, weights.w_q, weights.b_q)  # (B, attn_dim)
-        q = attn.q_norm(q.view(len(q), heads, q.shape[1] // heads))  # (B, H, d_h)
+        q = attn.q_norm(q.view(q.shape[0], heads, q.shape[1] // heads))  # (B, H, d_h)
         if isinstance(attn.k_norm, nn.Identity) and self.rope is None:
             w_k = weights.w_k.view(heads, -1, xhat.shape[-1])  # (H, d_h, d)
             folded = torch.einsum("bhe,hed->bhd", q * attn.scale, w_k) * gamma  # (B, H, d)

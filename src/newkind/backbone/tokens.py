@@ -59,7 +59,7 @@ class Tokens:
     @classmethod
     def of_features(cls, features: Tensor) -> Tokens:
         """Features (B, d) as tokens with N = 0."""
-        return cls(features.new_empty(len(features), 0, features.shape[1]), features)
+        return cls(features.new_empty(features.shape[0], 0, features.shape[1]), features)
 
     def __len__(self) -> int:
         return len(self.cls)

@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from newkind import __version__
+from newkind.cli.apply import apply
 from newkind.cli.bench import bench
 from newkind.cli.cache import app as cache
 from newkind.cli.decisions import approve, junk, merge, move, note, redo, reject, rename, split, undo
@@ -34,6 +35,7 @@ from newkind.cli.predict import predict
 from newkind.cli.refit import refit
 from newkind.cli.report import report
 from newkind.cli.review import review
+from newkind.cli.serve import serve
 from newkind.cli.sort import sort
 from newkind.cli.tune import tune
 from newkind.cli.weights import weights
@@ -69,6 +71,7 @@ for verb in (
     predict,
     sort,
     export,
+    serve,
     evaluate,
     methods,
     features,
@@ -78,7 +81,7 @@ for verb in (
     demo,
 ):
     app.command()(verb)
-for verb in (rename, merge, split, move, approve, reject, junk, note, undo, redo, history, refit):
+for verb in (rename, merge, split, move, approve, reject, junk, note, undo, redo, history, apply, refit):
     app.command(rich_help_panel="Decisions")(verb)
 app.add_typer(cache, name="cache")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from newkind.cli.options import MinConfidence, RunFolder
+from newkind.cli.options import MinConfidence
 
 if TYPE_CHECKING:
     from newkind.data.items import Features, FileImages, Images
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from newkind.runs.run import Run
     from newkind.shard import Shard
 
-__all__ = ["predict"]
+__all__ = ["check_out", "check_unused", "predict", "write_lines"]
 
 REPORT = "Also write a page with the images: as --out, but .html, or predictions.html."
+IMAGES = "Images, folders, .txt lists of images, .npz files with features, or one .json or .tar file."
+ONNX = "Model written by newkind export, instead of a run. All arguments are images, folders or .txt lists."
 OUT = (
     "CSV file to write; or a folder, with a slash at its end, for Parquet files that the same command completes after an "
     "interruption. Default: standard output."
@@ -30,13 +32,9 @@ SHARD = "Number of this worker, from 0, and number of workers, which share the f
 
 
 def predict(
-    run: RunFolder,
-    images: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Images, folders, .txt lists of images, .npz files with features, or one .json or .tar file."
-        ),
-    ],
+    run: Annotated[str, typer.Argument(help="A run folder written by discover; not with --onnx.")],
+    images: Annotated[list[Path] | None, typer.Argument(help=IMAGES, show_default=False)] = None,
+    onnx: Annotated[Path | None, typer.Option(help=ONNX)] = None,
     out: Annotated[str | None, typer.Option(help=OUT)] = None,
     shard: Annotated[str | None, typer.Option(help=SHARD, metavar="I/N")] = None,
     part_size: Annotated[int, typer.Option(help="Number of images per Parquet file.", min=1)] = 4096,
@@ -48,6 +46,12 @@ def predict(
     device: Annotated[str, typer.Option(help="Device: cpu, cuda, mps or auto.")] = "auto",
 ) -> None:
     """Assign new images to the categories of a run. `novelty` is the probability of all new categories together."""
+    if onnx is not None:
+        from newkind.cli.predict_onnx import predict_onnx
+
+        check_unused(report=report, weights=weights, shard=shard)
+        predict_onnx(onnx, [Path(run), *(images or [])], None if out is None else Path(out), min_confidence)
+        return
     from newkind import distributed
     from newkind.errors import ConfigError
     from newkind.pipeline.predict_parts import open_parts
@@ -55,7 +59,7 @@ def predict(
     from newkind.runs.run import Run
     from newkind.shard import Shard
 
-    opened = Run.open(Path(run))
+    opened, images = Run.open(Path(run)), images or []
 
     def model() -> LoadedModel:
         return load_model(opened, device=device, weights=weights)
@@ -121,7 +125,7 @@ def _predict_file(
     from newkind.progress import progress_bar
     from newkind.report.predictions import write_predictions
 
-    _check_out(out)
+    check_out(out)
     items = read_inputs(images)
     if report:
         _images(items)  # raises for features
@@ -139,7 +143,7 @@ def _predict_file(
         page = (out or Path("predictions.csv")).with_suffix(".html")
         write_predictions(run, _images(items), found.assignments, model.categories, page)
         logger.info(f"Page with the images: {page}")
-    if not _write(found.assignments, out):
+    if not write_lines(found.assignments, out):
         return
     n_unsure = sum(line.status == "unsure" for line in found.assignments)
     unsure = f", {n_unsure:,} of them unsure" if n_unsure else ""
@@ -147,7 +151,18 @@ def _predict_file(
     print_line(f"Results: {out}")
 
 
-def _check_out(out: Path | None) -> None:
+def check_unused(**options: object) -> None:
+    """Raise ConfigError for options that do not apply to an ONNX file."""
+    from newkind.errors import ConfigError
+
+    for name, given in options.items():
+        if given:
+            raise ConfigError(
+                f"`{name}` does not apply to an ONNX file.", fix="Leave it out.", code="unused-option", setting=name
+            )
+
+
+def check_out(out: Path | None) -> None:
     """Raise, before any work, if the results cannot be written."""
     import sys
 
@@ -164,12 +179,12 @@ def _check_out(out: Path | None) -> None:
     check_writable(out)
 
 
-def _write(lines: list[Assignment], out: Path | None) -> bool:
+def write_lines(lines: list[Assignment], out: Path | None) -> bool:
     """Write assignments as CSV; whether that was to a file, not to standard output."""
     import sys
 
     from newkind.atomic import replacing, to_bytes
-    from newkind.runs.assignments import assignments_csv
+    from newkind.runs.assignment import assignments_csv
     from newkind.runs.formulas import warn_of_formulas
     from newkind.terminal import printable_lines
 

@@ -15,7 +15,7 @@ from newkind.export.options import ExportOptions
 from newkind.export.tables import item_attributes, unique_columns
 from newkind.pipeline.sorting import FreeNames
 
-__all__ = ["EVENT_COLUMN", "FILE_COLUMN", "TABLE_NAME", "write_ecotaxa"]
+__all__ = ["EVENT_COLUMN", "FILE_COLUMN", "TABLE_NAME", "plain_text", "write_ecotaxa"]
 
 TABLE_NAME = "ecotaxa_items.tsv"
 FILE_COLUMN, EVENT_COLUMN = "object_newkind_file", "object_newkind_event"
@@ -37,7 +37,7 @@ def write_ecotaxa(contents: ExportContents, out: Path, options: ExportOptions) -
     occasions = find_occasions(contents, options)
     with new_folder(out) as folder:
         names = FreeNames()
-        targets = [folder / "images" / names.take_file(_plain(name)) for name in file_names(contents)]
+        targets = [folder / "images" / names.take_file(plain_text(name)) for name in file_names(contents)]
         placed = place_items(contents, targets, options, folder)
         rows = [
             _row(contents, item, occasion, image)
@@ -52,23 +52,23 @@ def write_ecotaxa(contents: ExportContents, out: Path, options: ExportOptions) -
 def _row(contents: ExportContents, item: ExportItem, occasion: Occasion, image: str) -> dict[str, str]:
     """Values of one object by column."""
     line, run = item.line, contents.run.folder.resolve().name
-    found = {"img_file_name": image, "img_rank": "0", "object_id": _plain(line.file)}
+    found = {"img_file_name": image, "img_rank": "0", "object_id": plain_text(line.file)}
     if occasion.latitude is not None and occasion.longitude is not None:
         found |= {"object_lat": f"{occasion.latitude:.7g}", "object_lon": f"{occasion.longitude:.7g}"}
     if occasion.time is not None:
         found |= {"object_date": f"{occasion.time:%Y%m%d}", "object_time": f"{occasion.time:%H%M%S}"}
     found |= {
-        "object_annotation_category": _plain(line.category),
+        "object_annotation_category": plain_text(line.category),
         "object_annotation_status": ("validated" if item.is_reviewed else "predicted") if line.category else "",
-        FILE_COLUMN: _plain(line.file),
+        FILE_COLUMN: plain_text(line.file),
         EVENT_COLUMN: str(contents.answer.last),
     }
     values = item_attributes(item)
     own = ("category_id", "status", "reviewed", "confidence", "second", "second_confidence", "novelty", "outlier")
-    found |= {f"object_newkind_{name}": _plain(values[name]) for name in own}
+    found |= {f"object_newkind_{name}": plain_text(values[name]) for name in own}
     taken = [name.removeprefix("object_") for name in found] + [*OWN, "lat", "lon", "date", "time", "link"]
     columns = unique_columns([_column(name) for name in contents.columns], taken)
-    found |= {f"object_{name}": _plain(value) for name, value in zip(columns, item.metadata.values(), strict=True)}
+    found |= {f"object_{name}": plain_text(value) for name, value in zip(columns, item.metadata.values(), strict=True)}
     return found | {"sample_id": run, "acq_id": run, "process_id": f"newkind_{__version__}"}
 
 
@@ -90,7 +90,7 @@ def _is_number(name: str, values: Sequence[str]) -> bool:
     return bool(filled) and all(re.fullmatch(r"-?\d+(\.\d*)?([eE][-+]?\d+)?", value) for value in filled)
 
 
-def _plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """Text without tabs, line ends and quotation marks, which the format cannot express."""
     return re.sub(r"[\t\r\n\"\x00-\x1f]", "_", text)
 

@@ -6,8 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+from newkind.export.corrections import log_left_out, plan_corrections, record_corrections
 from newkind.export.formats import export_run
 from newkind.export.options import ExportOptions
+from newkind.runs.decision import Event
 from newkind.runs.run import Run
 
 __all__ = ["Exchange"]
@@ -38,3 +40,24 @@ class Exchange:
         """
         export_run(self.run, format, Path(out), ExportOptions(**options))
         return Path(out)
+
+    def apply(self, file: str | os.PathLike[str], *, format: str, author: str | None = None) -> list[Event]:
+        """Record corrections that were made in another program as decisions.
+
+        Parameters
+        ----------
+        file : str or path
+            File that the other program exported.
+        format : {"labelstudio", "ecotaxa"}
+            Its format.
+        author : str, optional
+            Who decided. Default: the user who runs this process.
+
+        Returns
+        -------
+        list of Event
+            Approved, moved, renamed and junk images; see `newkind.export.corrections.plan_corrections`.
+        """
+        plan = plan_corrections(self.run, Path(file), format=format)
+        log_left_out(plan)
+        return record_corrections(self.run, plan, author=author)

@@ -17,6 +17,7 @@ from newkind.export.darwin_core import write_darwin_core
 from newkind.export.ecotaxa import write_ecotaxa
 from newkind.export.folders import write_fiftyone, write_folders, write_imagefolder
 from newkind.export.label_studio import write_label_studio
+from newkind.export.onnx_file import write_onnx
 from newkind.export.options import ExportOptions
 from newkind.runs.run import Run
 
@@ -55,6 +56,7 @@ FORMATS = {
     "ecotaxa": ExportFormat(write_ecotaxa, "", "images and a table for EcoTaxa", has_images=True),
     "camtrap-dp": ExportFormat(write_camtrap_dp, "", "a Camera Trap Data Package"),
     "darwin-core": ExportFormat(write_darwin_core, ".zip", "a Darwin Core Archive"),
+    "onnx": ExportFormat(write_onnx, ".onnx", "the model, for predict --onnx and serve"),
 }
 """Formats by name."""
 

@@ -18,13 +18,13 @@ from newkind.export.contents import ExportContents, ExportItem
 from newkind.export.options import ExportOptions
 from newkind.export.tables import item_attributes
 
-__all__ = ["EVENT_KEY", "FILE_KEY", "JUNK_CHOICE", "write_label_studio"]
+__all__ = ["EVENT_KEY", "FILE_KEY", "JUNK_CHOICE", "NAME", "write_label_studio"]
 
 LOCAL_FILES = "/data/local-files/?d="
 FILE_KEY, EVENT_KEY = "newkind_file", "newkind_event"
 JUNK_CHOICE = "junk"
 """Choice for images that belong to no category."""
-NAME, IMAGE = "category", "image"
+NAME, IMAGE = "answer", "image"
 
 
 def write_label_studio(contents: ExportContents, out: Path, options: ExportOptions) -> None:

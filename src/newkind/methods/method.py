@@ -209,9 +209,18 @@ class Method(nn.Module, ABC):
     def calibrate(self, images: AllImages) -> None:
         """Calibrate the probabilities of the settled method. Default: nothing."""
 
-    def is_outlier(self, features: Tensor) -> Tensor | None:  # noqa: ARG002
-        """Whether each of the features (M, d) fits no category, shape (M,). Default: None, the method has no rule."""
-        return None
+    @property
+    def has_outlier_rule(self) -> bool:
+        """Whether `outliers` says which images fit no category."""
+        return False
+
+    def outliers(self, features: Tensor) -> Tensor:
+        """Whether each of the features (M, d) fits no category, shape (M,). Default: all fit."""
+        return torch.zeros(features.shape[0], dtype=torch.bool, device=features.device)
+
+    def is_outlier(self, features: Tensor) -> Tensor | None:
+        """Whether each of the features (M, d) fits no category, shape (M,); None if the method has no rule."""
+        return self.outliers(features) if self.has_outlier_rule else None
 
     def merge_categories(self, groups: list[list[int]], sizes: list[int]) -> None:
         """Make one category of each group of prototypes, in this order; prototypes in no group are dropped.

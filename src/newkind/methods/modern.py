@@ -144,9 +144,11 @@ class Modern(Method):
         self.classifier.prototypes.copy_(found.directions)
         self.typical_similarity.copy_(_typical_similarity(self, features))
 
-    def is_outlier(self, features: Tensor) -> Tensor | None:
-        if not self.typical_similarity.any():
-            return None
+    @property
+    def has_outlier_rule(self) -> bool:
+        return bool(self.typical_similarity.any())
+
+    def outliers(self, features: Tensor) -> Tensor:
         near = self.logits(features).max(dim=1)
         return near.values < OUTLIER * self.typical_similarity[near.indices]
 

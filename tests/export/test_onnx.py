@@ -1,0 +1,167 @@
+"""A model as ONNX: onnxruntime gives the probabilities that Newkind gives, without importing torch."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from sklearn.datasets import load_sample_images
+
+import newkind
+from error_codes import raises
+from newkind.config import DEFAULT_BACKBONE
+from newkind.data.crops import ViewRecipe
+from newkind.discovery import Discovery
+from newkind.errors import DataError, RunError
+from newkind.export.onnx_file import PixelModel
+from newkind.export.onnx_model import OnnxModel, list_images, predict_images
+from newkind.runs.assignment import Assignment
+from newkind.runs.model_io import load_model
+
+REAL_WEIGHTS = Path(os.environ["NEWKIND_USER_WEIGHTS"]) / f"{DEFAULT_BACKBONE}.safetensors"
+"""The user's; the tests have a cache folder of their own."""
+BACKBONE = {"backbone": "vit_tiny_patch16_224", "random_weights": True, "image_size": 32, "device": "cpu"}
+
+
+def write_photographs(root: Path) -> Path:
+    """Parts of the two photographs in scikit-learn, turned by 180 degrees for two more kinds; two kinds are labelled."""
+    (root / "img").mkdir(parents=True)
+    rows = ["file_name,label"]
+    rng = np.random.default_rng(0)
+    for kind, photo in enumerate([*load_sample_images().images, *(p[::-1] for p in load_sample_images().images)]):
+        for i in range(6):
+            top, left = rng.integers(0, 200), rng.integers(0, 400)
+            Image.fromarray(np.ascontiguousarray(photo[top : top + 220, left : left + 240])).save(
+                root / "img" / f"{kind}-{i}.png"
+            )
+            rows.append(f"img/{kind}-{i}.png,{('temple', 'flower')[kind] if kind < 2 and i < 3 else ''}")
+    (root / "metadata.csv").write_text("\n".join(rows) + "\n")
+    return root
+
+
+def assert_equal(found: list[Assignment], expected: list[Assignment]) -> None:
+    """Within the fourth decimal, to which results are rounded; categories differ only where two are as likely."""
+    assert [line.file for line in found] == [line.file for line in expected]
+    for one, other in zip(found, expected, strict=True):
+        for name in ("confidence", "second_confidence", "novelty"):
+            assert getattr(one, name) == pytest.approx(getattr(other, name), abs=2e-4)
+        assert one.category == other.category or other.confidence - other.second_confidence < 3e-4
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Discovery, Path]:
+    """A run with several views, two merged categories and a renamed one, and its export."""
+    folder = tmp_path_factory.mktemp("onnx")
+    run = newkind.discover(
+        write_photographs(folder / "data"),
+        folder / "run",
+        n_categories=4,
+        effort="standard",
+        report=False,
+        **BACKBONE,
+    )
+    run.rename("new-01", "temple | turned")
+    run.merge(["temple", "new-02"])
+    return run, run.export(folder / "model.onnx", format="onnx")
+
+
+def test_a_calibrated_read_out_is_exported(model: tuple[Discovery, Path]) -> None:
+    loaded = load_model(model[0].run, device="cpu")
+    loaded.network.method.read_out_smoothing.fill_(0.2)
+    exported = PixelModel(loaded, ViewRecipe(image_size=32)).eval()
+    pixels = torch.randint(0, 256, (2, 1, 3, 32, 32), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+    with torch.no_grad():
+        p, features = exported(pixels)[:2]
+        expected = loaded.network.category_probabilities(features) @ exported.share
+    torch.testing.assert_close(p, expected)
+
+
+def test_probabilities_are_those_of_predict(model: tuple[Discovery, Path]) -> None:
+    run, file = model
+    images = Path(run.run.config()["root"]) / "img"
+    loaded = OnnxModel(file)
+    assert len(loaded.views) > 1
+    found, skipped = predict_images(loaded, list_images([images]))
+    assert not skipped
+    assert_equal(found, run.predict(images))
+    assert {line.outlier for line in found} <= {True, False}
+
+
+def test_the_model_card_says_what_the_model_is(model: tuple[Discovery, Path]) -> None:
+    card = (model[1].parent / "MODEL.md").read_text()
+    for text in ("## Data", "## Classes", "## Accuracy", "## Limits", "## Weights", "Licence", "temple \\| turned"):
+        assert text in card
+
+
+def test_one_line_per_image_also_for_broken_ones(model: tuple[Discovery, Path], tmp_path: Path) -> None:
+    run, file = model
+    good = Path(run.run.config()["root"]) / "img" / "0-0.png"
+    (tmp_path / "broken.jpg").write_bytes(b"\xff\xd8\xff nothing")
+    lines, skipped = predict_images(OnnxModel(file), list_images([good, tmp_path / "broken.jpg", good]))
+    assert [line.status == "unreadable" for line in lines] == [False, True, False]
+    assert len(skipped) == 1
+    assert asdict(lines[0]) == asdict(lines[2])
+
+
+def test_predict_does_not_import_torch(model: tuple[Discovery, Path], tmp_path: Path) -> None:
+    run, file = model
+    image = Path(run.run.config()["root"]) / "img" / "0-0.png"
+    code = (
+        "import sys; from newkind.__main__ import main; sys.argv = ['newkind', 'predict', *sys.argv[1:]]\n"
+        "try: main()\nfinally: print('torch' in sys.modules, 'scipy' in sys.modules, file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", code, "--onnx", str(file), str(image), "--out", str(tmp_path / "p.csv")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.stderr.splitlines()[-1] == "False False", done.stderr
+    header, row = (tmp_path / "p.csv").read_text().splitlines()
+    assert dict(zip(header.split(","), row.split(","), strict=True))["file"] == str(image)
+
+
+def test_files_that_are_no_exports(tmp_path: Path, model: tuple[Discovery, Path]) -> None:
+    import onnx
+
+    (tmp_path / "a.onnx").write_bytes(b"not onnx")
+    whole = model[1].read_bytes()
+    (tmp_path / "b.onnx").write_bytes(whole[: len(whole) // 2])
+    for number, text in enumerate(("", "[1, 2]", "{}", json.dumps({"image_size": 32}))):
+        proto = onnx.load_from_string(whole)
+        onnx.helper.set_model_props(proto, {"newkind": text} if text else {})
+        (tmp_path / f"{number}.onnx").write_bytes(proto.SerializeToString())
+    for name, code in {"a": "unreadable", "b": "unreadable", "none": "missing-file"}.items():
+        with raises(DataError, code):
+            OnnxModel(tmp_path / f"{name}.onnx")
+    for number in range(4):
+        with raises(DataError, "not-an-export"):
+            OnnxModel(tmp_path / f"{number}.onnx")
+
+
+def test_a_card_that_is_there_is_kept(model: tuple[Discovery, Path], tmp_path: Path) -> None:
+    (tmp_path / "MODEL.md").write_text("precious")
+    with raises(RunError, "exists"):
+        model[0].export(tmp_path / "m.onnx", format="onnx")
+    assert (tmp_path / "MODEL.md").read_text() == "precious"
+    assert not (tmp_path / "m.onnx").exists()
+
+
+@pytest.mark.skipif(not REAL_WEIGHTS.exists(), reason="the weights of DINOv2 ViT-S/14 are not on this machine")
+def test_probabilities_with_real_weights(tmp_path: Path) -> None:
+    run = newkind.discover(
+        write_photographs(tmp_path / "data"),
+        tmp_path / "run",
+        n_categories=4,
+        weights=REAL_WEIGHTS,
+        image_size=112,
+        views=2,
+        device="cpu",
+        report=False,
+    )
+    file = run.export(tmp_path / "model.onnx", format="onnx")
+    images = tmp_path / "data" / "img"
+    found, _ = predict_images(OnnxModel(file), list_images([images]))
+    assert_equal(found, run.predict(images))
