@@ -72,6 +72,7 @@ class Review:
     truth: Truth
     most: int
     n_actions: int = 0
+    n_steps: int = 0
     n_looks: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     curve: list[dict[str, float]] = field(default_factory=list)
@@ -102,9 +103,10 @@ class Review:
         return [str(name) for name in self.truth.names[lines]]
 
     def decide(self, decision: Decision) -> None:
-        """Record a decision, which counts as one action."""
+        """Record a decision, which counts as one action; as up to three steps, if it also names and rejects."""
         self.decisions.decide(decision, author="simulated")
         self.n_actions += 1
+        self.n_steps += 1 + (decision.kind == "approve" and bool(decision.name)) + bool(decision.without)
         self.kinds[decision.kind] += 1
         self._note()
 
@@ -114,6 +116,7 @@ class Review:
         before, confidence = self.is_correct(), self.answer.confidence
         accept_refit(self.run, plan_refit(self.run), author="simulated")
         self.n_actions += counts
+        self.n_steps += counts
         self.kinds["refit"] += 1
         after = self.is_correct()
         gain = {"untouched": int(free.sum()), "before": int(before[free].sum()), "after": int(after[free].sum())}
@@ -141,6 +144,7 @@ class Review:
         self.curve.append(
             {
                 "actions": self.n_actions,
+                "steps": self.n_steps,
                 "looks": self.n_looks,
                 "accuracy": float(correct[free].mean()),
                 "settled": int(settled.sum()),
