@@ -125,13 +125,13 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="let only every so many calls fail")
     parser.add_argument("--seconds", type=float, help="stop after so many seconds, with a share of the trials")
     parser.add_argument("--seed", type=int, default=0, help="seed of the random moments")
-    parser.add_argument("--commands", default="", help="commands whose name contains this text")
+    parser.add_argument("--commands", nargs="+", default=[""], help="commands whose name contains one of these texts")
     parser.add_argument("--state", type=Path, help="file that keeps the figures, and from which trials continue")
     chosen = parser.parse_args()
     import_everything()
     state, parts = State(chosen.state), [chosen.only] if chosen.only else ["kills", "errors"]
     with folders() as (home, other):
-        every = [scenario for scenario in SCENARIOS if chosen.commands in scenario.name]
+        every = [scenario for scenario in SCENARIOS if any(text in scenario.name for text in chosen.commands)]
         if os.stat(home).st_dev == os.stat(other).st_dev:
             every = [scenario for scenario in every if not scenario.needs_other_disk]
         n_kills = -(-chosen.n // len(every))
@@ -145,9 +145,9 @@ def main() -> None:
                 "kills": kills(torture, state, chosen.seed, n_kills),
                 "errors": errors(torture, state, chosen.seed, chosen.every),
             }
-            for _ in alternating(*(trials[part] for part in parts)):
+            for number, _ in enumerate(alternating(*(trials[part] for part in parts)), start=1):
                 state.save()
-                if time.monotonic() > share:
+                if time.monotonic() > share and number >= len(parts):  # each part has at least one trial
                     break
             done = {part: state.content.get(part, {}).get(scenario.name) for part in parts}
             print(f"{scenario.name} ({torture.seconds:.2f} s): {done}", flush=True)
