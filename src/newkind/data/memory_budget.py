@@ -12,7 +12,7 @@ __all__ = ["MemoryBudget"]
 
 
 LARGE = 2**28
-"""After so many bytes, freed memory is returned to the system; for photographs of usual size that would cost time."""
+"""After so many bytes, of one image or of several, freed memory is returned to the system; after each photograph that would cost time."""
 
 
 class MemoryBudget:
@@ -27,6 +27,7 @@ class MemoryBudget:
     def __init__(self, total: int) -> None:
         self.total = total
         self._used = 0
+        self._kept = 0  # bytes that were freed since memory was last returned to the system, at most
         self._changed = threading.Condition()
 
     @contextmanager
@@ -38,7 +39,11 @@ class MemoryBudget:
         try:
             yield
         finally:
-            if n_bytes >= LARGE:
+            with self._changed:
+                self._kept += n_bytes
+                is_much = self._kept >= LARGE
+                self._kept = 0 if is_much else self._kept
+            if is_much:
                 _return_freed()
             with self._changed:
                 self._used -= n_bytes

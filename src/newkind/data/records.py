@@ -17,6 +17,9 @@ from newkind.schema import InvalidJson, parse_json
 
 __all__ = ["TABLE_SUFFIXES", "Records", "csv_delimiter", "open_records"]
 
+MAX_CELL = 131_072
+"""Characters of a cell. It is Python's own limit, which other packages change for the whole process."""
+
 TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".xlsx", ".xlsm", ".parquet", ".pq")
 
 
@@ -89,6 +92,8 @@ def _csv_rows(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
     """Line numbers and cells of a csv.reader, without empty lines."""
     try:
         for cells in reader:
+            if any(len(cell) > MAX_CELL for cell in cells):
+                raise csv.Error(f"a cell has more than {MAX_CELL:,} characters")
             if cells:
                 yield reader.line_num, cells
     except csv.Error as error:
