@@ -181,7 +181,8 @@ def read_all(folder: Path) -> dict[str, object]:
         )
     )
     skipped = {item.name: item.code for item in views if isinstance(item, Skipped)}
-    assert skipped.keys() == {images.names[i] for i, check in enumerate(checks) if check.error}
+    found = {images.names[i]: check.error for i, check in enumerate(checks) if check.error}
+    assert skipped.keys() == found.keys(), (skipped, found)
     return {"n_files": len(images), "skipped": skipped, "start_mb": start, "peak_mb": peak()}
 
 
