@@ -32,6 +32,7 @@ LAYERS = [
     "mapped",
     "paths",
     "wheels",
+    "http_server",
     "progress",
     "distributed",
     "device",

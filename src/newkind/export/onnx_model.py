@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +67,7 @@ class Answers:
     outlier: NDArray[np.bool_] | None
 
 
-class ImageModel:
+class ImageModel(ABC):
     """A model of images in three steps: prepare each image, answer a batch, make a line of results.
 
     Parameters
@@ -111,9 +112,9 @@ class ImageModel:
             np.concatenate(outliers) if outliers else None,
         )
 
+    @abstractmethod
     def compute(self, pixels: NDArray[np.uint8]) -> Answers:
         """Probabilities of one batch (b, V, 3, S, S)."""
-        raise NotImplementedError
 
     def assignment(self, file: str, answers: Answers, row: int, *, min_confidence: float = 0.0) -> Assignment:
         """Line of the results for one image."""
