@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 READY := .venv/.ready
 
-.PHONY: test lint types pytest docs dist dist-empty browser demo bench bench-quick torture clean
+.PHONY: test lint types pytest docs dist dist-empty browser network demo bench bench-quick torture clean
 
 test: lint types pytest docs dist
 
@@ -27,7 +27,7 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-pytest: $(READY) browser
+pytest: $(READY) browser network
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
 
 # Warnings are errors: a broken link or a reference to a missing name fails the build.
@@ -37,6 +37,9 @@ docs: $(READY)
 
 browser:
 	@bash tools/install-browser.sh
+
+network:
+	@bash tools/install-iproute2.sh
 
 # Wheel and source archive in dist; the wheel is installed into a new environment and used there.
 dist: $(READY)
@@ -57,6 +60,7 @@ bench-quick: $(READY)
 # Parts that were interrupted continue where they were; remove build/torture.json to start again. The tests run a share of it.
 TORTURE := OMP_NUM_THREADS=1 $(BIN)/python tests/torture
 torture: $(READY)
+	$(TORTURE)/torture.py --only errors --per-site --state build/torture.json
 	$(TORTURE)/torture.py --state build/torture.json
 	$(TORTURE)/input_torture.py --state build/torture.json
 	$(TORTURE)/fuzz_readers.py --state build/torture.json --seconds 300

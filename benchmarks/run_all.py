@@ -59,7 +59,9 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="benchmarks to run (default: all)")
     parser.add_argument("--quick", action="store_true", help="each in under a minute; results are not written")
     arguments = parser.parse_args()
-    programs = [p for p in sorted(HERE.glob("*.py")) if p.name not in (Path(__file__).name, "measure.py")]
+    programs = [
+        p for p in sorted(HERE.glob("*.py")) if p.name not in (Path(__file__).name, "measure.py", "child_process.py")
+    ]
     if arguments.names:
         programs = [p for p in programs if p.stem in arguments.names]
     missed = [program.stem for program in programs if not run(program, quick=arguments.quick)]

@@ -25,6 +25,7 @@ from newkind.backbone.token_cache import StoredViews, TokenCache
 from newkind.backbone.token_store import TokenStore
 from newkind.backbone.tokens import Tokens
 from newkind.backbone.vit import TunedBlocks, build_vit, split
+from newkind.data.holdings import Holdings
 from newkind.data.views import random_views
 from newkind.methods.method import Batch
 from newkind.methods.simgcd import SimGCD, simgcd_recipe
@@ -72,9 +73,11 @@ def fill_store(folder: Path, n_tokens: int, dim: int, n_images: int) -> TokenCac
     store = TokenStore(folder, layout, about={})
     x = torch.randn(V + 1, n_tokens, dim)
     tokens = Tokens(nn.functional.layer_norm(x, (dim,)), x[:, 0])
-    for i in range(n_images):
-        store.append([i.to_bytes(16, "little")], tokens)
-    return TokenCache([StoredViews(store, np.arange(n_images), (0, *random_views(V)))], ())
+    digests = [i.to_bytes(16, "little") for i in range(n_images)]
+    for digest in digests:
+        store.append([digest], tokens)
+    stored = StoredViews(store, np.arange(n_images), (0, *random_views(V)))
+    return TokenCache([stored], digests, (), Holdings.everywhere(n_images, 1))
 
 
 def cached_steps(cache: TokenCache, network: Network, optimizer: torch.optim.SGD, steps: int) -> tuple[float, float]:

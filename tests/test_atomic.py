@@ -116,3 +116,15 @@ def test_whether_a_file_can_be_written_is_known_before_the_work(tmp_path: Path) 
     for bad in (tmp_path, tmp_path / "none" / "a.csv", Path("/proc/a.csv")):
         with raises(RunError, "cannot-write"):
             atomic.check_writable(bad)
+
+
+def test_the_first_of_two_files_may_be_left_by_a_killed_process(tmp_path: Path) -> None:
+    """With the same text it is kept; another file is not changed."""
+    path = tmp_path / "card.md"
+    for _ in range(2):
+        atomic.write_companion(path, "text")
+        assert path.read_text() == "text"
+    with raises(RunError, "exists"):
+        atomic.write_companion(path, "other")
+    assert [found.name for found in tmp_path.iterdir()] == ["card.md"]
+    assert path.read_text() == "text"

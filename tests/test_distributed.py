@@ -115,8 +115,19 @@ def check_gathers(rank: int) -> None:
 
     for lengths in ((2, 5), (0, 3), (4, 0), (0, 0), (1, 1)):
         whole = torch.arange(2.0 * sum(lengths)).view(-1, 2)
-        mine = (whole[: lengths[0]], whole[lengths[0] :])[rank]
-        torch.testing.assert_close(distributed.gather_uneven(mine), whole)
+        parts = (whole[: lengths[0]], whole[lengths[0] :])
+        found = list(distributed.collect(parts[rank], lengths))
+        assert len(found) == (0 if rank else 2)
+        for part, expected in zip(found, parts, strict=False):
+            torch.testing.assert_close(part, expected)
+        sent = tuple(bytes(range(length)) for length in lengths)
+        assert tuple(distributed.gather_bytes(sent[rank])) == sent
+
+    counted: list[int] = []
+    with distributed.joint_progress(counted.append) as count:
+        for _ in range(3 + 4 * rank):
+            count(2)
+    assert sum(counted) == (0 if rank else 2 * 3 + 2 * 7)
 
 
 def check_parameters(rank: int) -> None:
@@ -197,10 +208,11 @@ def test_without_torchrun_the_world_is_one_process() -> None:
 def test_one_process_gathers_itself() -> None:
     x = torch.ones(3, 2, requires_grad=True)
     assert distributed.gather_with_gradient(x) is x
-    for gather in (distributed.gather, distributed.gather_uneven):
-        assert not gather(x).requires_grad
-        torch.testing.assert_close(gather(x), x.detach())
-    assert distributed.gather_uneven(x[:0]).shape == (0, 2)
+    (collected,) = distributed.collect(x, [3])
+    for found in (distributed.gather(x), collected):
+        assert not found.requires_grad
+        torch.testing.assert_close(found, x.detach())
+    assert distributed.gather_bytes(b"own") == [b"own"]
 
 
 def test_one_process_keeps_its_gradients_and_parameters() -> None:
@@ -222,8 +234,7 @@ def test_a_torchrun_of_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.distributed.is_initialized()
     assert (distributed.rank(), distributed.world_size()) == (0, 1)
     distributed.barrier()
-    x = torch.ones(2, 2)
-    torch.testing.assert_close(distributed.gather_uneven(x), x)
+    assert distributed.gather_bytes(b"own") == [b"own"]
 
 
 @pytest.mark.usefixtures("no_torchrun")
@@ -240,16 +251,18 @@ def test_more_processes_than_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 FIRST_OF_TWO = """
 import os, signal, sys
 from newkind import distributed
+from newkind.errors import NewkindError
+from newkind.process_failure import clear_message
 distributed.init_from_environment()
 if distributed.rank() == 1:
     os._exit(0)
-with distributed.clear_message():
+with clear_message():
     if "sigterm-first" in sys.argv:
         os.kill(os.getpid(), signal.SIGTERM)
     try:
         while True:
             distributed.barrier()
-    except distributed.NewkindError as error:
+    except NewkindError as error:
         assert error.code == "process-died"
         if "sigterm-later" not in sys.argv:
             raise SystemExit(7)

@@ -34,6 +34,7 @@ LAYERS = [
     "wheels",
     "http_server",
     "progress",
+    "process_failure",
     "distributed",
     "device",
     "data",

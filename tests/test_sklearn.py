@@ -1,4 +1,4 @@
-"""The scikit-learn face on features, arrays and paths, and scikit-learn's own checks where they apply."""
+"""The estimators on features, arrays and paths."""
 
 import pickle
 from pathlib import Path
@@ -8,7 +8,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import newkind
 from error_codes import raises
@@ -105,29 +104,6 @@ def test_images_and_paths(tmp_path: Path, make_image, monkeypatch) -> None:
         model.fit(paths, ["a", "b", ""])
     with pytest.raises(DataError):
         model.predict(np.zeros((3, 192)))
-
-
-class HalfLabelled(SimGCD):
-    """scikit-learn's checks label every sample; discovery needs some without a label."""
-
-    _method = "simgcd"
-
-    def fit(self, X, y=None, groups=None):
-        if y is not None:
-            y, seen = np.asarray(y, dtype=object).ravel().copy(), set()
-            for i, label in enumerate(y.tolist()):
-                if label in seen and i % 2:
-                    y[i] = None
-                seen.add(label)
-        return super().fit(X, y, groups)
-
-
-NOT_FOR_US = {"check_clustering": "it fits without labels, which discovery learns from"}
-
-
-@parametrize_with_checks([HalfLabelled("auto", epochs=1, device="cpu")], expected_failed_checks=lambda _: NOT_FOR_US)
-def test_scikit_learns_own_checks(estimator, check) -> None:
-    check(estimator)
 
 
 def test_clone_and_unfitted() -> None:

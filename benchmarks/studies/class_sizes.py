@@ -76,8 +76,9 @@ def split(problem: AnyProblem, *, seed: int, long_tail: float) -> AnyProblem:
     )
 
 
-def start_of_modern(problem: Problem) -> NDArray[np.int64]:
-    method = Modern(problem.values.shape[1], problem.n_categories, ModernConfig())
+def start_of_modern(problem: Problem, n_categories: int | None = None) -> NDArray[np.int64]:
+    """Categories of all images; the true number of categories by default."""
+    method = Modern(problem.values.shape[1], n_categories or problem.n_categories, ModernConfig())
     method.start(problem)
     with torch.no_grad():
         return method.logits(problem.values).argmax(dim=1).numpy()

@@ -1,10 +1,11 @@
-"""Make the two development sets that have to be made: long-tailed CUB and a part of Fashion-MNIST.
+"""Make the development sets that have to be made: long-tailed CUB, 20 classes of CUB, and a part of Fashion-MNIST.
 
     python benchmarks/studies/development_sets.py OUT --cub FOLDER --fashion FOLDER
 
 FOLDER of CUB is as for `cub:FOLDER`. FOLDER of Fashion-MNIST has the four idx files as published (Debian: package
-dataset-fashion-mnist, /usr/share/datasets/fashion-mnist). Writes OUT/cub-lt/metadata.csv, which names the images where they
-are, and OUT/fashion with 2,000 images. Both rules are seeded: everybody gets the same sets.
+dataset-fashion-mnist, /usr/share/datasets/fashion-mnist). Writes OUT/cub-lt/metadata.csv and
+OUT/cub-20/metadata.csv, which name the images where they are, and OUT/fashion with 2,000 images. All rules are seeded: everybody
+gets the same sets.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from newkind.data import FileImages, open_data
 SEED = 0
 LARGEST, SMALLEST = 30, 3
 N_FASHION = 2000
+N_PART = 10
 GARMENTS = ("t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle-boot")
 
 
@@ -47,6 +49,24 @@ def long_tailed_cub(folder: Path, out: Path) -> None:
             name = truth.class_names[c]
             rows.append((str((items.root / items.names[int(i)]).resolve()), name if is_labelled[i] else "", name))
     _write(out / "cub-lt", rows)
+
+
+def part_of_cub(folder: Path, out: Path) -> None:
+    """Ten known and ten new classes of CUB, with all their images: enough to time 224 pixels."""
+    collection = open_data(f"cub:{folder}")
+    items, truth = collection.catalog.items, collection.truth
+    if not isinstance(items, FileImages) or truth is None:
+        raise SystemExit(f"{folder} has no CUB-200-2011.")
+    is_labelled = collection.catalog.is_labelled
+    known = np.unique(truth.labels[is_labelled])
+    new = np.setdiff1d(truth.labels, known)
+    rng = np.random.default_rng(SEED)
+    chosen = np.concatenate([rng.permutation(known)[:N_PART], rng.permutation(new)[:N_PART]])
+    rows = []
+    for i in np.flatnonzero(np.isin(truth.labels, chosen)).tolist():
+        name = truth.class_names[int(truth.labels[i])]
+        rows.append((str((items.root / items.names[i]).resolve()), name if is_labelled[i] else "", name))
+    _write(out / "cub-20", rows)
 
 
 def part_of_fashion(folder: Path, out: Path) -> None:
@@ -87,6 +107,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.cub is not None:
         long_tailed_cub(options.cub, options.out)
+        part_of_cub(options.cub, options.out)
     if options.fashion is not None:
         part_of_fashion(options.fashion, options.out)
 

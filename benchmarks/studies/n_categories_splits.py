@@ -1,10 +1,12 @@
 """Estimated numbers of categories on random splits of feature sets: error, and how often the interval holds.
 
-    python benchmarks/studies/n_categories_splits.py FEATURES.npz ... --seeds 10 11 12
+    python benchmarks/studies/n_categories_splits.py FEATURES.npz ... --seeds 10 11 12 --cost
 
 Each FEATURES.npz has `features` (n, d), `labels` and `truth`; only the truth is used. Every seed draws several splits of each
 set: half of the classes known, with sizes as they are and falling to 1 : 10; 70 % known with 30 % of their images labelled; 40 %
-known. Sets of more than 50 classes are also reduced to 20, 37, 60 and 100 classes. Prints Markdown, and every split to stderr.
+known. Sets of more than 50 classes are also reduced to 20, 37, 60 and 100 classes. With --edges, splits
+are those in which few or nearly all classes are known instead. With --cost, the start of `modern` is also fitted with
+the true and with the estimated number: the cost is the difference of All by name. Prints Markdown, and every split to stderr.
 """
 
 from __future__ import annotations
@@ -12,13 +14,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from class_sizes import Problem, read
+import torch
+from class_sizes import Problem, read, start_of_modern
 
 from newkind.clustering import Estimate, estimate_n_categories
+from newkind.evaluation import by_name
 
 TOLERANCE = 0.15
 
@@ -44,6 +48,8 @@ class Answer:
     split: Split
     truth: int
     found: Estimate
+    cost: float = float("nan")
+    """All by name with the true number minus that with the estimated one, in points."""
 
     @property
     def is_near(self) -> bool:
@@ -61,6 +67,20 @@ MANY = (
     Split(n_classes=60, known=0.7, labelled=0.3, tail=3),
     Split(),
 )
+EDGES = (
+    *(Split(n_classes=20, known=known, tail=tail) for known in (0.15, 0.9) for tail in (1, 10)),
+    Split(n_classes=50, tail=10),
+    Split(n_classes=50, known=0.2),
+    Split(known=0.9),
+)
+FEW_EDGES = (Split(known=0.3), Split(known=0.9), Split(known=0.3, tail=10), Split(known=0.9, tail=10))
+
+
+def splits_of(problem: Problem, *, edges: bool) -> tuple[Split, ...]:
+    """The splits of a set: the usual ones, or those with few or nearly all classes known."""
+    if problem.n_categories > 50:
+        return EDGES if edges else MANY
+    return FEW_EDGES if edges else FEW
 
 
 def draw(problem: Problem, split: Split, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -81,18 +101,28 @@ def draw(problem: Problem, split: Split, seed: int) -> tuple[np.ndarray, np.ndar
     return np.concatenate(rows)[order], np.concatenate(labels)[order], np.concatenate(truth)[order]
 
 
-def answers(paths: Iterable[Path], seeds: Iterable[int]) -> Iterator[Answer]:
+def named(problem: Problem, n_categories: int) -> float:
+    """All by name of the start of `modern`, in %."""
+    free = (problem.labels < 0).numpy()
+    truth, found = problem.truth[free], start_of_modern(problem, n_categories)[free]
+    return 100 * by_name(truth, found, truth < problem.n_known, n_known=problem.n_known).all
+
+
+def answers(paths: Iterable[Path], seeds: Iterable[int], *, edges: bool, with_cost: bool) -> Iterator[Answer]:
     """Estimates of all splits; each is printed to stderr."""
     for path in paths:
         problem = read(path)
         for seed in seeds:
-            for i, split in enumerate(MANY if problem.n_categories > 50 else FEW):
+            for i, split in enumerate(splits_of(problem, edges=edges)):
                 rows, labels, truth = draw(problem, split, 1000 * i + seed)
                 found = estimate_n_categories(problem.values[rows], labels, n_known=int(labels.max()) + 1)
                 answer = Answer(path.stem, split, int(truth.max()) + 1, found)
+                if with_cost:
+                    drawn = Problem(values=problem.values[rows], labels=torch.from_numpy(labels), truth=truth)
+                    answer = replace(answer, cost=named(drawn, answer.truth) - named(drawn, found.n_categories))
                 print(
                     f"{path.stem}, {split}, seed {seed}: {found.n_categories} [{found.low}, {found.high}] of {answer.truth}, "
-                    f"F1 {found.quality:.2f}, {found.way}",
+                    f"F1 {found.quality:.2f}, {found.way}, cost {answer.cost:.1f}",
                     file=sys.stderr,
                     flush=True,
                 )
@@ -112,6 +142,8 @@ def row(name: str, group: list[Answer]) -> str:
         f"{np.sqrt((errors**2).mean()):.2f}",
         f"{width:.2f}",
         str(sum(a.found.way == "guess" for a in group)),
+        f"{np.mean([a.cost for a in group]):.1f}",
+        f"{max(a.cost for a in group):.1f}",
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -120,10 +152,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("features", type=Path, nargs="+")
     parser.add_argument("--seeds", type=int, nargs="+", default=[10, 11, 12])
+    parser.add_argument("--cost", action="store_true")
+    parser.add_argument("--edges", action="store_true")
     options = parser.parse_args()
-    found = list(answers(options.features, options.seeds))
-    print("| | splits | within 15 % | interval holds | bias of log K | rms of log K | median high / low | guesses |")
-    print("| :--- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    found = list(answers(options.features, options.seeds, edges=options.edges, with_cost=options.cost))
+    print(
+        "| | splits | within 15 % | interval holds | bias of log K | rms of log K | median high / low | guesses | mean cost | largest |"
+    )
+    print("| :--- |" + " ---: |" * 9)
     print(row("**all**", found))
     for name in dict.fromkeys(a.name for a in found):
         print(row(name, [a for a in found if a.name == name]))

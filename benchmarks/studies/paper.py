@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,14 +23,22 @@ from newkind.experiments.paper.plan_study import plan_study
 from newkind.experiments.paper.protocol import Protocol
 from newkind.experiments.paper.run_study import build_table, run_study
 from newkind.experiments.paper.studies import STUDIES
+from newkind.experiments.paper.study import Study
 from newkind.experiments.paper.table import to_markdown
 
 DEFAULT = ("systems", "pilot", "errors", "distribution", "k")
 
 
-def run(name: str, data: BenchData, protocol: Protocol, out: Path) -> None:
-    """Run one study on one data and print its table."""
+def study_without(name: str, skipped: Sequence[str]) -> Study:
+    """A study without the rows whose title has one of some texts."""
     study = STUDIES[name]
+    return replace(
+        study, rows=lambda ask: [row for row in study.rows(ask) if not any(text in row.title() for text in skipped)]
+    )
+
+
+def run(study: Study, data: BenchData, protocol: Protocol, out: Path) -> None:
+    """Run one study on one data and print its table."""
     protocol = protocol if study.takes_epsilons else replace(protocol, epsilons=())
     plan = plan_study(study, [data], protocol, out)
     run_study(plan)
@@ -43,23 +52,31 @@ def main() -> None:
     parser.add_argument("out", type=Path, help="Folder for runs and tables, with one subfolder per data.")
     parser.add_argument("--data", action="append", required=True, help="Data with truth, as for newkind bench.")
     parser.add_argument("--studies", nargs="+", default=DEFAULT, choices=STUDIES, help="Studies, in this order.")
+    parser.add_argument(
+        "--skip", nargs="+", default=(), help="Texts: leave out rows that have one of them in their title."
+    )
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epsilons", type=float, nargs="+", default=(1.0, 2.0), help="Weights for the study k.")
     parser.add_argument("--views", type=int, default=4)
     parser.add_argument("--image-size", type=int, default=112)
+    parser.add_argument("--trunk-precision", default=BackboneConfig.trunk_precision, help="As for newkind discover.")
     parser.add_argument("--weights", type=Path, help="File with the weights of the backbone.")
     parser.add_argument("--backbone", default=BackboneConfig.name)
     asked = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")  # to stderr
     backbone = BackboneConfig(
-        name=asked.backbone, weights=asked.weights, views=asked.views, image_size=asked.image_size
+        name=asked.backbone,
+        weights=asked.weights,
+        views=asked.views,
+        image_size=asked.image_size,
+        trunk_precision=asked.trunk_precision,
     )
     protocol = Protocol(seeds=asked.seeds, epochs=asked.epochs, epsilons=tuple(asked.epsilons), backbone=backbone)
     datas = [open_bench_data(text) for text in asked.data]
     for name in asked.studies:
         for data in datas:
-            run(name, data, protocol, asked.out / slug(data.benchmark or data.title))
+            run(study_without(name, asked.skip), data, protocol, asked.out / slug(data.benchmark or data.title))
 
 
 if __name__ == "__main__":

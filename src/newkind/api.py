@@ -15,6 +15,7 @@ from newkind.config import DiscoverConfig, EffortName, read_options
 from newkind.data import Collection, find_obstacles
 from newkind.data.opening import open_with
 from newkind.discovery import Discovery, PathLike
+from newkind.distributed import main_process
 from newkind.effort import Amount
 from newkind.errors import ConfigError
 from newkind.experiments.ranking import Ranking
@@ -28,6 +29,7 @@ from newkind.pipeline.discover import OnFirstAnswer, Outcome
 from newkind.pipeline.discover import discover as run_discovery
 from newkind.pipeline.estimate_n_categories import backbone_features
 from newkind.progress import show_messages
+from newkind.reading import split_reading
 from newkind.report.contents import outcome_contents
 from newkind.report.write import try_report
 from newkind.runs.assignment_list import AssignmentList
@@ -138,7 +140,7 @@ def _run(
             outcome = run_discovery(
                 collection, out, config, overwrite=overwrite, on_epoch=on_epoch, on_first_answer=on_first
             )
-        if report:
+        if report and main_process():
             report_outcome(outcome, collection)
     return outcome
 
@@ -171,8 +173,7 @@ def continue_run(
 ) -> Discovery:
     """Continue a run with more images, as `newkind discover --continue RUN --add FOLDER --out OUT`.
 
-    Images of the run are recognised by their content, wherever they are now. Decisions carry over, ids and names of
-    categories stay, and new categories can open.
+    Images of the run are recognised by their content. Decisions, ids and names carry over, and new categories can open.
 
     Parameters
     ----------
@@ -187,7 +188,8 @@ def continue_run(
     overwrite, report, verbose : bool
         As in `discover`.
     **options : Any
-        Fields of `ContinueConfig`: `n_categories`, `min_confidence`, `backbone`, `device` and `weights`.
+        Fields of `ContinueConfig`: `n_categories`, `min_confidence`, `backbone`, `device` and `weights`; and options of
+        `newkind.data.open_data` that differ from those of the run, such as a moved `image_folder`.
 
     Returns
     -------
@@ -195,8 +197,7 @@ def continue_run(
 
     Examples
     --------
-    >>> import tempfile
-    >>> import numpy as np
+    >>> import tempfile, numpy as np
     >>> from PIL import Image
     >>> root, rng = Path(tempfile.mkdtemp()), np.random.default_rng(0)
     >>> for place in ("data/bee", "data/wasp", "data/unlabelled", "march"):
@@ -210,10 +211,11 @@ def continue_run(
     >>> len(more.assignments), more["new-01"].name
     (16, 'fly')
     """
-    config, before = _continued(options), Run.open(Path(run))
+    reading, others = split_reading(options)
+    config, before = _continued(others), Run.open(Path(run))
     places = [add] if isinstance(add, str | os.PathLike) else list(add)
     with show_messages(verbose):
-        images = open_continued(before, data=data, add=places)
+        images = open_continued(before, data=data, add=places, reading=reading)
         outcome = run_continuation(before, images, Path(out), config, overwrite=overwrite)
         if report:
             report_outcome(outcome, images.collection)

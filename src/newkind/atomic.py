@@ -11,18 +11,23 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from filelock import FileLock
 
 from newkind.errors import NewkindError, RunError
 
 __all__ = [
     "PARTIAL",
     "append_text",
+    "check_companion",
     "check_folder",
     "check_writable",
+    "file_lock",
     "make_folder",
     "new_folder",
     "partial_of",
@@ -31,6 +36,7 @@ __all__ = [
     "sync_folder",
     "to_bytes",
     "write_bytes",
+    "write_companion",
     "write_errors",
     "write_json",
     "write_text",
@@ -218,6 +224,21 @@ def new_folder(path: Path, *, error: type[NewkindError] = RunError) -> Iterator[
             raise
 
 
+def file_lock(path: Path) -> FileLock:
+    """Lock of a file, which is created if it does not exist.
+
+    Raises
+    ------
+    OSError
+        If there is a link, a second name of another file, or a pipe at its place: the lock is emptied when it is taken.
+    """
+    with suppress(FileNotFoundError):
+        found = os.lstat(path)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            raise OSError(errno.EEXIST, "a file that is not a lock is in its place", str(path))
+    return FileLock(path)
+
+
 def check_writable(path: Path, *, error: type[NewkindError] = RunError, fix: str = "Use another `out`.") -> None:
     """Raise `error` (`cannot-write`) if a file cannot be created, before hours of work for it. Leaves nothing behind."""
     partial = partial_of(path)
@@ -241,6 +262,21 @@ def write_bytes(path: Path, content: bytes | memoryview, *, error: type[NewkindE
     """Write a file atomically."""
     with replacing(path, error=error) as file:
         file.write(content)
+
+
+def check_companion(path: Path, text: str, *, error: type[NewkindError] = RunError) -> None:
+    """Raise `error` (`exists`) if `write_companion` cannot create a file, because there is another one."""
+    if os.path.lexists(path) and not (path.is_file() and path.read_bytes() == to_bytes(text)):
+        raise error(f"{path} exists already. It was not changed.", fix="Use another `out`.", code="exists", file=path)
+
+
+def write_companion(path: Path, text: str, *, error: type[NewkindError] = RunError) -> None:
+    """Create the first of two files that belong together. One with this text, which a killed process left, is kept."""
+    check_companion(path, text, error=error)
+    if not path.exists():
+        with replacing(path, error=error, overwrite=False) as file:
+            file.write(to_bytes(text))
+    remove_leftover(path)
 
 
 def write_text(path: Path, text: str, *, error: type[NewkindError] = RunError) -> None:

@@ -139,7 +139,8 @@ class DecidedRun:
         name : str, default=""
             New name of the category.
         without : str or iterable of str, default=()
-            Names of images that do not belong to the category; all others are approved.
+            Names of images that do not belong to the category; all others are approved. Together with `files` and without
+            `category`: images that do not belong to their own categories.
 
         Returns
         -------

@@ -176,7 +176,7 @@ class Discovery(DecidedRun, Exchange):
             A list of exactly one `Assignment` per image, in order, with `novelty`; images that cannot be read have the
             status `unreadable`. It has `to_dataframe()`.
         """
-        items = read_given(images)
+        items = read_given(images, self.run.config().get("reading"))
         numbers = None if groups is None else groups_of(groups, len(items))
         with progress_bar("Predicting", len(items)) as advance:
             found = run_prediction(self.model, items, groups=numbers, min_confidence=min_confidence, advance=advance)

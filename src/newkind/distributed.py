@@ -1,4 +1,4 @@
-"""Training with several processes: gather tensors, average gradients, join and leave the process group.
+"""Several processes as one: gather tensors, average gradients, join and leave the process group.
 
 Without a process group, the world has size 1 and every function means the same, so callers need no special case.
 A loss on gathered rows is the global loss on every rank. `gather_with_gradient` sums its gradient over the ranks and
@@ -7,31 +7,33 @@ A loss on gathered rows is the global loss on every rank. `gather_with_gradient`
 
 from __future__ import annotations
 
+import itertools
 import os
-import signal
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
 from newkind.errors import NewkindError
+from newkind.process_failure import needs_every_process
 
 __all__ = [
     "average_gradients",
     "barrier",
     "broadcast",
     "broadcast_parameters",
-    "clear_message",
-    "first_on_machine",
+    "collect",
     "gather",
-    "gather_uneven",
+    "gather_bytes",
     "gather_with_gradient",
     "init_from_environment",
+    "joint_progress",
     "main_process",
     "rank",
     "shutdown",
@@ -39,53 +41,9 @@ __all__ = [
 ]
 
 PATIENCE = timedelta(days=7)
-"""Time that processes wait for the one that builds the token cache. A process that dies is noticed at once, because its
-connection is closed."""
-
-
-@contextmanager
-def clear_message() -> Iterator[None]:
-    """Say plainly that another process of the job has ended, for the time in which the launcher may end this one.
-
-    The launcher sends SIGTERM to all processes when one has ended, at any moment. In a job of several processes, SIGTERM
-    prints the error `process-died` and exits with code 2. After an error it still does, because the launcher may be
-    faster than the message of that error on its way to the terminal.
-    """
-
-    def ended(*_: object) -> None:
-        # Exit at once, in any state: files are written atomically.
-        error = _peer_died()
-        os.write(2, f"Error: {error} [{error.code}]\n".encode())
-        os._exit(2)
-
-    before = signal.signal(signal.SIGTERM, ended) if world_size() > 1 else None
-    yield
-    if before is not None:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def _needs_every_process() -> Iterator[None]:
-    """Around a call that communicates. It fails only if another process has ended, whatever the backend's words are.
-
-    Raises
-    ------
-    NewkindError
-        With code `process-died`.
-    """
-    try:
-        yield
-    except RuntimeError as error:
-        raise _peer_died() from error
-
-
-def _peer_died() -> NewkindError:
-    """Error for the failure of another process."""
-    return NewkindError(
-        "Another process of this job has failed or was stopped. The last checkpoint is kept.",
-        fix="Run the same command again to resume from it.",
-        code="process-died",
-    )
+"""Time that processes wait for the slowest one. A process that dies is noticed at once, because its connection is closed."""
+COUNT_SECONDS = 0.5
+"""Time between two messages of a process about its progress."""
 
 
 def rank() -> int:
@@ -120,16 +78,6 @@ def main_process() -> bool:
     return rank() == 0
 
 
-def first_on_machine() -> bool:
-    """Whether this is the process that prepares files for all processes of its machine.
-
-    Returns
-    -------
-    bool
-    """
-    return not _has_group() or os.environ.get("LOCAL_RANK", "0") == "0"
-
-
 def broadcast(x: Tensor) -> Tensor:
     """Copy the tensor of rank 0 to every rank.
 
@@ -146,7 +94,7 @@ def broadcast(x: Tensor) -> Tensor:
     if world_size() == 1:
         return x
     sent = x.detach().contiguous().clone()
-    with _needs_every_process():
+    with needs_every_process():
         dist.broadcast(sent, src=0)
     return sent
 
@@ -169,7 +117,7 @@ def gather(x: Tensor) -> Tensor:
         return x
     x = x.contiguous()
     parts = [torch.empty_like(x) for _ in range(world_size())]
-    with _needs_every_process():
+    with needs_every_process():
         dist.all_gather(parts, x)
     return torch.cat(parts)
 
@@ -194,25 +142,111 @@ def gather_with_gradient(x: Tensor) -> Tensor:
     return _Gather.apply(x)  # type: ignore[no-any-return]
 
 
-def gather_uneven(x: Tensor) -> Tensor:
-    """Concatenate tensors of different lengths, without gradient.
+def collect(x: Tensor, lengths: Sequence[int]) -> Iterator[Tensor]:
+    """Send tensors to the main process, where one at a time is in memory.
 
     Parameters
     ----------
     x : Tensor of shape (N_r, ...)
         The length may differ between ranks.
+    lengths : sequence of int
+        N_r of every rank.
+
+    Yields
+    ------
+    Tensor of shape (N_r, ...)
+        In the main process, in the order of ranks; nothing in the others.
+    """
+    x = x.detach().contiguous()
+    if not main_process():
+        with needs_every_process():
+            dist.send(x, dst=0)
+        return
+    yield x
+    for sender, length in enumerate(lengths[1:], start=1):
+        part = x.new_empty(length, *x.shape[1:])
+        with needs_every_process():
+            dist.recv(part, src=sender)
+        yield part
+
+
+def gather_bytes(content: bytes) -> list[bytes]:
+    """Content of every process.
+
+    Parameters
+    ----------
+    content : bytes
+        Of any length.
 
     Returns
     -------
-    Tensor of shape (sum of N_r, ...)
+    list of bytes
         In the order of ranks.
     """
     if world_size() == 1:
-        return x.detach()
-    lengths = gather(torch.tensor([len(x)], device=x.device)).tolist()  # (W,)
-    padding = x.new_zeros(max(lengths) - len(x), *x.shape[1:])
-    padded = gather(torch.cat([x.detach(), padding])).view(len(lengths), max(lengths), *x.shape[1:])
-    return torch.cat([part[:length] for part, length in zip(padded, lengths, strict=True)])
+        return [content]
+    lengths = gather(torch.tensor([len(content)])).tolist()  # (W,)
+    padded = torch.zeros(max(lengths), dtype=torch.uint8)
+    padded[: len(content)] = torch.frombuffer(bytearray(content), dtype=torch.uint8) if content else padded[:0]
+    rows = gather(padded).view(len(lengths), max(lengths))
+    return [row[:length].numpy().tobytes() for row, length in zip(rows, lengths, strict=True)]
+
+
+@contextmanager
+def joint_progress(show: Callable[[int], None]) -> Iterator[Callable[[int], None]]:
+    """Count what all processes finish, and leave when every process does.
+
+    Parameters
+    ----------
+    show : callable
+        Called in the main process with the number of items that were finished since the last call, by all processes.
+
+    Yields
+    ------
+    callable
+        Takes the number of items that this process has finished.
+    """
+    if world_size() == 1:
+        yield show
+        return
+    count = _JointCount(show)
+    yield count.add
+    with needs_every_process():
+        done = dist.all_reduce(torch.zeros(1), async_op=True)
+        while not done.is_completed():
+            count.exchange()
+            time.sleep(COUNT_SECONDS / 5)
+        done.wait()
+    count.exchange()
+
+
+class _JointCount:
+    """A number in the store of the process group that every process adds to."""
+
+    numbers: ClassVar[Iterator[int]] = itertools.count()
+    """Every process counts the same things in the same order, and so uses the same name."""
+
+    def __init__(self, show: Callable[[int], None]) -> None:
+        self.name, self.show = f"newkind/count/{next(self.numbers)}", show
+        self.store = dist.distributed_c10d._get_default_store()
+        self.own = self.shown = 0
+        self.last = time.monotonic()
+
+    def add(self, n: int) -> None:
+        """Count what this process has finished; not more often than the network needs to know."""
+        self.own += n
+        if time.monotonic() - self.last >= COUNT_SECONDS:
+            self.exchange()
+
+    def exchange(self) -> None:
+        """Add to the joint count, and show it in the main process."""
+        self.last = time.monotonic()
+        with needs_every_process():
+            total = self.store.add(self.name, self.own)
+        self.own = 0
+        if main_process() and total > self.shown:
+            self.show(total - self.shown)
+            self.shown = total
 
 
 def average_gradients(parameters: Iterable[Tensor]) -> None:
@@ -232,7 +266,7 @@ def average_gradients(parameters: Iterable[Tensor]) -> None:
     grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
     is_there = grads[0].new_tensor([p.grad is not None for p in parameters])
     buffer = torch.cat([*(g.flatten() for g in grads), is_there])
-    with _needs_every_process():
+    with needs_every_process():
         dist.all_reduce(buffer)
     *sums, is_anywhere = torch.split(buffer, [*(p.numel() for p in parameters), len(parameters)])
     for p, total, there in zip(parameters, sums, is_anywhere.tolist(), strict=True):
@@ -291,7 +325,7 @@ def shutdown() -> None:
 def barrier() -> None:
     """Wait until every process has reached this call."""
     if _has_group():
-        with _needs_every_process():
+        with needs_every_process():
             dist.barrier()
 
 
@@ -310,6 +344,6 @@ class _Gather(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor:  # noqa: ARG004
         total = grad.clone(memory_format=torch.contiguous_format)  # (W * N, ...)
-        with _needs_every_process():
+        with needs_every_process():
             dist.all_reduce(total)
         return total.chunk(world_size())[rank()]

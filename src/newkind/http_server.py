@@ -2,14 +2,55 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Callable
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from newkind.errors import ConfigError
 
 __all__ = ["listen", "run_app"]
+
+SECONDS_FOR_HEAD = 20.0
+"""Time that a client has to send the head of a request."""
+
+
+class _Protocol(H11Protocol):
+    """Protocol that closes a connection whose client does not send the head of a request in time.
+
+    uvicorn waits forever, so that a few hundred silent clients would use up all file descriptors.
+    """
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start to wait for the first request."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Stop to wait if a head is complete; wait for the rest of a later one."""
+        before = self.cycle
+        super().data_received(data)
+        if self.cycle is not before:
+            self._stop()
+        elif (self.cycle is None or self.cycle.response_complete) and self._deadline is None:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop to wait."""
+        self._stop()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self._deadline = self.loop.call_later(SECONDS_FOR_HEAD, self.transport.close)
+
+    def _stop(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 class _Server(uvicorn.Server):
@@ -47,6 +88,7 @@ def run_app(app: object, listener: socket.socket, *, seconds_to_stop: int, ready
         server_header=False,
         lifespan="on",
         ws="none",
+        http=_Protocol,
         timeout_graceful_shutdown=seconds_to_stop,
     )
     with listener:

@@ -8,6 +8,7 @@ import torch
 
 from newkind.backbone.cache_builder import build_cache
 from newkind.backbone.cache_plan import CacheKey, plan_cache
+from newkind.backbone.division import divide
 from newkind.backbone.loader import Backbone
 from newkind.backbone.online import OnlineTokens
 from newkind.data import Collection, from_arrays
@@ -26,7 +27,12 @@ def damaged(damaged_collection: Collection, backbone: Backbone, key: CacheKey) -
 
 
 def test_online_has_the_same_evaluation_views_as_the_cache(collection, key, backbone, online) -> None:
-    cache = build_cache(collection, [plan_cache(collection, key, backbone.trunk)], backbone.trunk, advance=quiet)
+    cache = build_cache(
+        collection,
+        divide(collection, [plan_cache(collection, key, backbone.trunk)]),
+        backbone.trunk,
+        advance=quiet,
+    )
     batch = np.array([2, 9, 11, 0])
     (a,), (b,) = cache.evaluation_batches(iter([batch])), online.evaluation_batches(iter([batch]))
     assert a.rows.tolist() == b.rows.tolist() == [0, 1, 2, 3]

@@ -5,8 +5,6 @@ import pytest
 import torch
 
 from error_codes import raises
-from newkind import distributed
-from newkind.backbone import sources
 from newkind.backbone.sources import OnlineTokens, ReadyFeatures, TokenCache, announce_cache, open_source
 from newkind.data import from_arrays, from_features
 from newkind.device import choose_device
@@ -73,29 +71,6 @@ def test_online(collection, config, backbone, cache_root) -> None:
     assert isinstance(source, OnlineTokens)
     assert source.usable.all()
     assert not cache_root.exists()
-
-
-def test_the_first_process_of_a_machine_builds(collection, config, backbone, monkeypatch, log) -> None:
-    """The other processes wait, then find everything in the cache."""
-    built: list[int] = []
-    build = sources.build_cache
-
-    def counted(collection, plans, *args, **kwargs):
-        built.append(len(plans[0].todo))
-        return build(collection, plans, *args, **kwargs)
-
-    monkeypatch.setattr(sources, "build_cache", counted)
-    monkeypatch.setattr(distributed, "first_on_machine", lambda: False)
-
-    def first_process_builds() -> None:
-        with monkeypatch.context() as patch:
-            patch.setattr(distributed, "first_on_machine", lambda: True)
-            patch.setattr(distributed, "barrier", lambda: None)
-            open_source(collection, config, backbone)
-
-    monkeypatch.setattr(distributed, "barrier", first_process_builds)
-    assert open_source(collection, config, backbone).usable.all()
-    assert built == [21, 0]
 
 
 def test_devices() -> None:

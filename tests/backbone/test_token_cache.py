@@ -17,6 +17,7 @@ from newkind.backbone import cache_plan
 from newkind.backbone.cache_builder import build_cache, image_views
 from newkind.backbone.cache_folders import list_caches, remove_cache
 from newkind.backbone.cache_plan import CacheKey, plan_cache
+from newkind.backbone.division import divide
 from newkind.backbone.loader import Backbone
 from newkind.backbone.token_cache import TokenCache
 from newkind.data import Collection, from_features, read_folder
@@ -29,7 +30,7 @@ TIMEOUT = 240
 
 def build(collection: Collection, key: CacheKey, backbone: Backbone) -> TokenCache:
     plan = plan_cache(collection, key, backbone.trunk)
-    return build_cache(collection, [plan], backbone.trunk, advance=quiet)
+    return build_cache(collection, divide(collection, [plan]), backbone.trunk, advance=quiet)
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -85,7 +86,7 @@ def test_one_changed_image_is_computed_again_and_nothing_else(
     plan = plan_cache(read_folder(photographs), key, backbone.trunk)
     changed = list(collection.catalog.items.names).index("a/03.png")
     assert plan.todo == [changed]
-    second = build_cache(read_folder(photographs), [plan], backbone.trunk, advance=quiet)
+    second = build(read_folder(photographs), key, backbone)
     kept = np.arange(21) != changed
     assert np.array_equal(first.slots[kept], second.slots[kept])
     assert second.slots[changed] == 21
@@ -135,7 +136,7 @@ def test_a_full_disk_takes_fewer_views_and_then_none(collection, key, backbone, 
     usage.free = 1000
     plan = plan_cache(collection, key, backbone.trunk)
     with raises(CacheError, "disk-space") as caught:
-        build_cache(collection, [plan], backbone.trunk, advance=quiet)
+        build_cache(collection, divide(collection, [plan]), backbone.trunk, advance=quiet)
     assert caught.value.facts["free"] == 1000
     assert not plan.folder.exists()
 
@@ -204,13 +205,13 @@ def test_two_builders_do_not_mix(collection, key, backbone) -> None:
     plan = plan_cache(collection, key, backbone.trunk)
     plan.folder.mkdir(parents=True)
     with FileLock(plan.folder / "lock"), raises(CacheError, "locked"):
-        build_cache(collection, [plan], backbone.trunk, advance=quiet)
+        build_cache(collection, divide(collection, [plan]), backbone.trunk, advance=quiet)
 
 
 def test_list_and_remove(collection, key, backbone, cache_root) -> None:
     assert list_caches() == []
     plan = plan_cache(collection, key, backbone.trunk)
-    build_cache(collection, [plan], backbone.trunk, advance=quiet)
+    build_cache(collection, divide(collection, [plan]), backbone.trunk, advance=quiet)
     (cache_root / "foreign").mkdir()
     foreign, ours = sorted(list_caches(), key=lambda c: c.readable)
     assert not foreign.readable
@@ -231,8 +232,8 @@ def test_features_have_no_cache(key, backbone) -> None:
 def test_two_plans_made_at_once_do_not_write_twice(collection, key, backbone) -> None:
     first = plan_cache(collection, key, backbone.trunk)
     second = plan_cache(collection, key, backbone.trunk)
-    build_cache(collection, [first], backbone.trunk, advance=quiet)
-    cache = build_cache(collection, [second], backbone.trunk, advance=quiet)
+    build_cache(collection, divide(collection, [first]), backbone.trunk, advance=quiet)
+    cache = build_cache(collection, divide(collection, [second]), backbone.trunk, advance=quiet)
     assert len(cache.store) == 21
     assert len(cache.content_hash()) == 32
 
@@ -244,7 +245,7 @@ def test_a_complete_cache_needs_no_disk_and_no_lock(collection, key, backbone, m
     monkeypatch.setattr(cache_plan.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
     plan = plan_cache(collection, key, backbone.trunk)
     with FileLock(plan.folder / "lock"):
-        assert build_cache(collection, [plan], backbone.trunk, advance=quiet).usable.all()
+        assert build_cache(collection, divide(collection, [plan]), backbone.trunk, advance=quiet).usable.all()
 
 
 def test_more_shards_than_may_be_open(collection, key, backbone, monkeypatch) -> None:

@@ -58,6 +58,30 @@ def test_what_is_read_is_what_was_written(tmp_path, layout: RecordLayout, monkey
     assert store.damaged() == []
 
 
+def test_several_processes_write_to_one_store(tmp_path, monkeypatch) -> None:
+    """Each writes to its own part at the same time as the others, and reads all of them."""
+    layout = LAYOUTS[0]
+    monkeypatch.setattr("newkind.backbone.token_store.SHARD_BYTES", 2 * layout.record_bytes)
+    tokens = {i: random_tokens(layout, 1, seed=i) for i in range(12)}
+    writers = [TokenStore(tmp_path, layout, about={}, part=part) for part in (0, 2, 7)]
+    for i, content in tokens.items():
+        writers[i % 3].append([digest(i)], content)
+    assert [len(writer) for writer in writers] == [4, 4, 4]  # those that it knew when it was opened, and its own
+    (tmp_path / "index-other.bin").touch()
+    for part in (0, 2, 5):
+        store = TokenStore(tmp_path, layout, about={}, part=part)
+        assert len(store) == 12
+        slots = np.array([store.slot_of(digest(i)) for i in tokens])
+        read = store.read(slots, np.full(12, 1))
+        torch.testing.assert_close(read.cls, torch.stack([tokens[i].cls[1] for i in tokens]), atol=0, rtol=0)
+        assert store.damaged() == []
+    store.append([digest(99)], tokens[0])  # a new part after all others
+    assert store.slot_of(digest(99)) == 12
+    torch.testing.assert_close(store.read(np.array([12]), np.array([2])).cls, tokens[0].cls[2:], atol=0, rtol=0)
+    files = {path.name for path in tmp_path.glob("*.bin")}
+    assert {"index.bin", "index-00002.bin", "tokens-00001.bin", "tokens-00002-00001.bin", "index-00005.bin"} <= files
+
+
 ENTRY = entry_dtype(LAYOUTS[0].n_views + 1)
 
 

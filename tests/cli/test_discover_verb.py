@@ -221,17 +221,6 @@ def test_ctrl_c_after_the_first_answer_leaves_a_usable_run(
     assert newkind("evaluate", run, "--truth", shapes / "metadata.csv").returncode == 0
 
 
-def test_two_processes_give_a_first_and_a_final_answer_without_training(
-    shapes: Path, tmp_path: Path, environment: dict[str, str]
-) -> None:
-    command = [*IN_TWO_PROCESSES, str(shapes), "--out", str(tmp_path / "two"), *SMALL, "--n-categories", "auto"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("First answer: ") == 1
-    assert json.loads((tmp_path / "two" / "config.json").read_text())["answer"] == "final"
-    assert len(read_csv(tmp_path / "two" / "assignments.csv")) == 64
-
-
 def test_two_processes_score_once_over_everything(shapes: Path, tmp_path: Path, environment: dict[str, str]) -> None:
     out = tmp_path / "two"
     done = subprocess.run(

@@ -13,6 +13,7 @@ from PIL import Image
 from error_codes import raises
 from newkind.data import BoxImages, inspect_collection, open_data, read_boxes
 from newkind.data.boxes import crop_corners
+from newkind.data.catalog import find_obstacles
 from newkind.errors import BrokenImage, DataError, NewkindError
 
 WIDTH, HEIGHT = 100, 50
@@ -117,12 +118,25 @@ def test_labels_from_a_table_and_boxes_from_a_detector(photos: Path) -> None:
     collection = open_data(photos / "t.csv", boxes=boxes, group_column="burst")
     assert list(collection.catalog.items.names) == ["img/0.png#1", "img/0.png#2", "img/1.png#1"]
     assert collection.catalog.labels.tolist() == [0, 0, -1]
+    assert collection.catalog.class_names == ("fox",)  # the hare has no box
+    assert [obstacle.code for obstacle in find_obstacles(collection.catalog.labels, ("fox", "hare"))] == [
+        "single-class"
+    ]
     assert collection.catalog.groups is not None
     assert collection.catalog.groups.tolist() == [0, 0, 1]
     assert list(collection.metadata["site"]) == ["A", "A", "B"]
     assert ("img/2.png", "no-box") in {(item.name, item.code) for item in collection.skipped}
     again = open_data(collection.location, **collection.reading)
     assert list(again.catalog.items.names) == list(collection.catalog.items.names)
+
+
+def test_a_class_without_a_box_is_a_new_one(photos: Path) -> None:
+    boxes = write(photos, LAYOUTS["batch"])
+    (photos / "t.csv").write_text("file,label,truth\nimg/0.png,fox,fox\nimg/1.png,,cat\nimg/2.png,cat,cat\n")
+    found = open_data(photos / "t.csv", boxes=boxes)
+    assert found.truth is not None
+    assert (found.catalog.class_names, found.truth.class_names, found.truth.n_old) == (("fox",), ("fox", "cat"), 1)
+    assert (found.catalog.labels.tolist(), found.truth.labels.tolist()) == ([0, 0, -1], [0, 0, 1])
 
 
 def test_absolute_names_of_a_detector(photos: Path) -> None:

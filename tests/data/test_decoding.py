@@ -2,12 +2,15 @@
 
 import io
 import struct
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image, ImageOps
+from PIL.PngImagePlugin import PngImageFile
 
 from error_codes import raises
 from newkind.data import decoding, items, read_folder, rgb
@@ -220,6 +223,50 @@ def test_a_large_image_shrinks_by_a_whole_number(tmp_path: Path, monkeypatch: py
     assert close.mean() < 4
     check = check_image(FileImages(tmp_path, Names([path.name])), 0)
     assert (check.width, check.height) == (640, 320)
+
+
+LACKING = """
+import resource, sys
+from newkind.data.decoding import decode
+from newkind.errors import BrokenImage
+content = open(sys.argv[1], "rb").read()
+used = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmData:")) * 1024
+resource.setrlimit(resource.RLIMIT_DATA, (used + 2**27, resource.RLIM_INFINITY))
+try:
+    decode(content, name="x")
+except BrokenImage:
+    sys.exit("called broken")
+except MemoryError:
+    resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    decode(content, name="x")
+    print("read")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and a limit of memory that the system enforces")
+def test_an_image_is_not_called_broken_because_memory_is_lacking(tmp_path: Path) -> None:
+    Image.new("RGBA", (8000, 8000), (60, 90, 120, 130)).save(tmp_path / "x.png", compress_level=1)
+    command = [sys.executable, "-c", LACKING, str(tmp_path / "x.png")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout == "read\n", done.stderr
+
+
+def test_an_image_is_tried_again_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second time it is read; if it fails again although there is memory, it is broken."""
+    Image.fromarray(COLOUR).save(tmp_path / "x.png")
+    content, remaining, load = (tmp_path / "x.png").read_bytes(), [1], PngImageFile.load
+
+    def lacks(image: PngImageFile) -> object:
+        if remaining[0]:
+            remaining[0] -= 1
+            raise MemoryError
+        return load(image)
+
+    monkeypatch.setattr(PngImageFile, "load", lacks)
+    assert decode(content, name="x").size == Image.fromarray(COLOUR).size
+    remaining[0] = 2
+    with raises(BrokenImage, "broken-image"):
+        decode(content, name="x")
 
 
 def test_an_image_that_needs_too_much_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

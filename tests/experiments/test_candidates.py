@@ -36,6 +36,11 @@ def test_each_combination_once_and_the_default_first() -> None:
     assert ({"head_rate": "2", "joint": "false"}, False) in both
 
 
+def test_settings_that_need_many_dimensions_can_be_tried() -> None:
+    found = candidates(method="rankstats", tries={"relu": [True, False]})  # ranks five dimensions by default
+    assert found == [({"relu": "true"}, True), ({"relu": "false"}, False)]
+
+
 def test_default_tries() -> None:
     assert all("block_rate" not in settings for settings, _ in candidates())  # features have no block
     assert candidates() == candidates(method="modern")

@@ -5,6 +5,8 @@ import tarfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -92,6 +94,19 @@ def test_images_of_an_archive_are_sorted_as_they_are(archive: Discovery, tmp_pat
     assert (tmp_path / "out" / "new-01" / "3.png").read_bytes() == (tmp_path / "3.png").read_bytes()
     rows = json.loads(archive.export(tmp_path / "c.json", format="coco").read_text())["annotations"]
     assert [row["bbox"] for row in rows] == [[0, 0, 120, 60]] * 4
+
+
+def test_images_of_a_parquet_file_are_sorted_with_the_suffix_of_their_format(tmp_path: Path) -> None:
+    for i in range(4):
+        paint(tmp_path / f"{i}.png", i)
+    content = [(tmp_path / f"{i}.png").read_bytes() for i in range(4)]
+    pq.write_table(pa.table({"image": content, "species": ["fox", None, "fox", None]}), tmp_path / "x.parquet")
+    collection = open_data(tmp_path / "x.parquet")
+    run = write_run(tmp_path / "run", collection, tmp_path / "x.parquet").run
+    with raises(ConfigError, "only-copy"):
+        plan_run(run, tmp_path / "out", "move")
+    assert sort_images(plan_run(run, tmp_path / "out", "copy"), advance=quiet) == 4
+    assert (tmp_path / "out" / "new-01" / "0000003.png").read_bytes() == content[3]
 
 
 def test_boxes_keep_their_places(boxes: Discovery, tmp_path: Path) -> None:

@@ -38,14 +38,17 @@ def in_label_studio(path: Path, answers: dict[str, str]) -> None:
 
 
 def in_ecotaxa(path: Path, answers: dict[str, str]) -> None:
-    """Validate objects as the program does; its export has no row of types."""
-    rows = list(csv.DictReader(io.StringIO(path.read_text()), delimiter="\t", quoting=csv.QUOTE_NONE))[1:]
+    """Validate objects as the program does. Its export starts with a byte order mark, and texts are in quotation marks."""
+    rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8-sig")), delimiter="\t"))[1:]
     for row in rows:
         if row["object_newkind_file"] in answers:
             row["object_annotation_category"] = answers[row["object_newkind_file"]]
             row["object_annotation_status"] = "validated"
-    lines = [list(rows[0]), *(list(row.values()) for row in rows)]
-    path.write_text("".join("\t".join(line) + "\n" for line in lines))
+        row["object_newkind_event"] = float(row["object_newkind_event"])
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 @pytest.fixture
@@ -158,12 +161,19 @@ def test_bad_files_of_ecotaxa(run: Discovery, tmp_path: Path, name: str) -> None
         run.apply(tmp_path / "bad.tsv", format="ecotaxa")
 
 
+def test_other_ways_in_which_ecotaxa_writes(tmp_path: Path) -> None:
+    """Latin-1 and decimal commas are options of its export; objects can be discarded."""
+    path = tmp_path / "export.tsv"
+    path.write_bytes(f'{HEADER}\n"a.png"\t"Bärtierchen"\t"validated"\t3,0\nb.png\tx\tdiscarded\t\n'.encode("latin-1"))
+    assert read_ecotaxa(path) == [Correction("a.png", "Bärtierchen", 3)]
+
+
 def test_files_that_are_no_tables(run: Discovery, tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00\x81")
     with zipfile.ZipFile(tmp_path / "none.zip", "w") as archive:
         archive.writestr("readme.md", "nothing")
     for file, format, code in (
-        ("bytes", "ecotaxa", "invalid-file"),
+        ("bytes", "ecotaxa", "missing-column"),
         ("none.zip", "ecotaxa", "invalid-file"),
         ("bytes", "labelstudio", "invalid-file"),
         ("missing", "labelstudio", "missing-file"),

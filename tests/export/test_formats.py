@@ -8,15 +8,19 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from camtrap_schemas import SCHEMAS
+from camtrap_schemas import PROFILE, SCHEMAS
 from exported_run import TIMEZONE
+from PIL import Image
 from torchvision.datasets import ImageFolder
 
 from error_codes import raises
 from newkind.data import open_data
 from newkind.discovery import Discovery
 from newkind.errors import ConfigError, DataError, RunError
+from newkind.export.camtrap_dp import COLUMNS
 from newkind.export.formats import FORMATS
+from newkind.runs.metadata import RunMetadata, metadata_csv
+from painted_run import write_run
 
 
 def rows_of(text: str, delimiter: str = ",") -> list[dict[str, str]]:
@@ -104,7 +108,8 @@ def test_fiftyone_labels_are_found_by_unique_stems(exported: Discovery, tmp_path
 
 def test_ecotaxa_table_has_types_and_images(exported: Discovery, tmp_path: Path) -> None:
     out = exported.export(tmp_path / "out", format="ecotaxa", mode="copy", timezone=TIMEZONE)
-    kinds, *rows = rows_of((out / "ecotaxa_items.tsv").read_text(), "\t")
+    assert (out / "ecotaxa_items.tsv").read_bytes().startswith(b"\xef\xbb\xbf")  # otherwise it is read as Latin-1
+    kinds, *rows = rows_of((out / "ecotaxa_items.tsv").read_text("utf-8-sig"), "\t")
     assert set(kinds.values()) == {"[t]", "[f]"}
     assert len({row["object_id"] for row in rows}) == 48
     for row in rows:
@@ -120,10 +125,36 @@ def test_ecotaxa_table_has_types_and_images(exported: Discovery, tmp_path: Path)
     assert all(name.startswith(("object_", "img_", "sample_", "acq_", "process_")) for name in kinds)
 
 
+def test_ecotaxa_gets_what_its_importer_takes(tmp_path: Path) -> None:
+    """Images in JPEG, PNG or GIF, and at most 20 columns of text with at most 250 characters."""
+    run = write_run(tmp_path / "run", tmp_path / "data", n_each=6)
+    found = Discovery(run)
+    webp = found.answer.files[-1]
+    path = tmp_path / "data" / webp
+    with Image.open(path) as image:
+        image.save(path, "webp")  # whatever its suffix says
+    columns = tuple(f"column {i}" for i in range(30))
+    rows = {file: tuple("x" * 300 for _ in columns) for file in found.answer.files}
+    run.write_text(run.metadata_file, metadata_csv(found.answer.files, RunMetadata(columns, rows)))
+    out = found.export(tmp_path / "out", format="ecotaxa", mode="symlink")
+    kinds, *rows = rows_of((out / "ecotaxa_items.tsv").read_text("utf-8-sig"), "\t")
+    fixed = ("object_id", "object_annotation_category", "object_annotation_status")
+    assert sum(kind == "[t]" and name.startswith("object_") and name not in fixed for name, kind in kinds.items()) == 20
+    assert max(len(value) for row in rows for value in row.values()) == 250
+    for row in rows:
+        with Image.open(out / row["img_file_name"]) as image:
+            assert image.format in ("JPEG", "PNG", "GIF")
+        assert (out / row["img_file_name"]).is_symlink() == (row["object_newkind_file"] != webp)
+
+
 def test_camtrap_dp_is_valid_for_frictionless(exported: Discovery, tmp_path: Path) -> None:
     frictionless = pytest.importorskip("frictionless")
+    jsonschema = pytest.importorskip("jsonschema")
     out = exported.export(tmp_path / "out", format="camtrap-dp", timezone=TIMEZONE)
     package = json.loads((out / "datapackage.json").read_text())
+    validator = jsonschema.Draft4Validator(PROFILE, format_checker=jsonschema.FormatChecker())
+    assert [error.message for error in validator.iter_errors(package)] == []
+    assert {name: [field["name"] for field in schema["fields"]] for name, schema in SCHEMAS.items()} == COLUMNS
     for resource in package["resources"]:
         assert resource["schema"].endswith(f"1.0.2/{resource['name']}-table-schema.json")
         resource["schema"] = SCHEMAS[resource["name"]]

@@ -96,19 +96,24 @@ def test_its_losses_have_no_projector_and_no_infonce() -> None:
     assert torch.isfinite(terms.total())
 
 
+class Tuned(torch.nn.Linear):
+    """A block that starts as the identity."""
+
+    def __init__(self) -> None:
+        super().__init__(DIM, DIM)
+        torch.nn.init.eye_(self.weight)
+        torch.nn.init.zeros_(self.bias)
+
+    def forward(self, tokens):  # type: ignore[override]
+        return super().forward(tokens.cls)
+
+
 @pytest.mark.parametrize("name", ["simgcd", "modern"])
 def test_block_and_heads_learn_at_their_own_rates(tmp_path: Path, name: str) -> None:
     x, labels, _ = stretched()
     torch.manual_seed(0)
     config = method_config(name, settings={"block_rate": 0.5, "head_rate": 0.25})
-
-    class Tuned(torch.nn.Linear):
-        def forward(self, tokens):  # type: ignore[override]
-            return super().forward(tokens.cls)
-
-    tuned = Tuned(DIM, DIM)
-    torch.nn.init.eye_(tuned.weight)
-    network = Network(tuned, build_method(name, DIM, K, config))  # type: ignore[arg-type]
+    network = Network(Tuned(), build_method(name, DIM, K, config))  # type: ignore[arg-type]
     seen: list[list[tuple[float, float]]] = []
     step = torch.optim.SGD.step
 
@@ -122,6 +127,27 @@ def test_block_and_heads_learn_at_their_own_rates(tmp_path: Path, name: str) -> 
         trainer_for(network, x.numpy(), labels, training, tmp_path).train(lambda _: None)
     rates = {rate: lr for lr, rate in seen[0]}
     assert rates == {0.25: pytest.approx(0.05), 0.5: pytest.approx(0.1)}
+
+
+def test_settling_starts_from_the_categories_of_the_start(tmp_path: Path) -> None:
+    """The block learns and the prototypes do not, so that a training cannot exchange the categories."""
+    x, labels, _ = stretched()
+    images = Images(x, torch.from_numpy(labels), KNOWN)
+    frame = Frame(DIM)
+    start = find_prototypes(frame, x, images, FrameConfig(), K).directions
+    tuned = Tuned()
+    network = Network(tuned, modern(block_rate=1.0))  # type: ignore[arg-type]
+    trainer = trainer_for(network, x.numpy(), labels, TrainingConfig(epochs=2, batch_size=64), tmp_path)
+    trainer.train(lambda _: None)
+    assert (tuned.weight - torch.eye(DIM)).abs().max() > 1e-3
+    torch.testing.assert_close(dict(network.method.named_parameters())["classifier.prototypes"].detach(), start)
+    with torch.no_grad():
+        trained = x @ tuned.weight.T + tuned.bias
+        p = (frame(trained) @ start.T / ModernConfig().student_temperature).softmax(dim=1)
+        settled = settle_prototypes(frame, trained, Images(trained, images.labels, KNOWN), FrameConfig(), p=p)
+        found = trainer.read_out(final=True)
+        torch.testing.assert_close(found.features, trained)
+        torch.testing.assert_close(network.method.logits(trained), frame(trained) @ settled.directions.T)
 
 
 def run(out: Path, *, n_categories: int | str | NCategories | None = None, epochs: int = 3):

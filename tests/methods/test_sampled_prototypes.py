@@ -15,7 +15,8 @@ from newkind.methods import rehearsal as rehearsal_module
 from newkind.methods.frame import Frame, FrameConfig, find_prototypes
 from newkind.methods.rehearsal import rehearse
 from newkind.runs import run as run_module
-from newkind.runs.run import Run, to_half
+from newkind.runs.recorded_array import to_half
+from newkind.runs.run import Run
 from small_training import Images
 
 DIM, K, KNOWN = 16, 12, 6

@@ -45,7 +45,7 @@ def test_what_the_classifier_learns_from(supervision: str, parts: set[str]) -> N
     method = variant(supervision=supervision)
     terms = method.loss_terms(features_of(12), batch_of(LABELS, truth=torch.tensor(TRUTH)))
     assert set(terms.parts) == parts
-    assert method.needs_truth == (supervision == "oracle")
+    assert method.config.needs_truth == (supervision == "oracle")
     weights = {"infonce": 0.65, "distil": 0.65, "entropy": 0.65, "self_label": 0.65, "supcon": 0.35, "supervised": 0.35}
     expected = sum(weights[name] * part.item() for name, part in terms.parts.items())
     assert terms.total().item() == pytest.approx(expected, rel=1e-12)

@@ -130,6 +130,12 @@ def test_merging_keeps_known_classes(known_on: str) -> None:
     assert method.loss_terms(features_of(12), batch_of([0, -1, 1, -1, -1, 0])).total().isfinite()
 
 
+def test_merging_may_leave_no_new_category() -> None:
+    method = started(2)
+    method.merge_categories([[0, 2], [1, 3, 4, 5]], [10, 10, 0, 0, 0, 0])
+    assert method.logits(features_of(4)).shape == (4, 2)
+
+
 @pytest.mark.parametrize(
     "bad",
     [

@@ -2,12 +2,15 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 import tarfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -18,8 +21,9 @@ from newkind.data import open_data
 from newkind.data.feature_parts import part_file
 from newkind.data.items import Features
 from newkind.errors import DataError
-from newkind.pipeline.compute_features import ComputedFeatures, compute_features
-from newkind.pipeline.predict import model_features, read_inputs
+from newkind.pipeline.compute_features import ComputedFeatures, FeatureParts, compute_features
+from newkind.pipeline.predict import model_features
+from newkind.pipeline.predict_inputs import read_inputs
 from newkind.runs.model_io import load_model
 from newkind.runs.run import Run
 from newkind.shard import Shard
@@ -50,7 +54,8 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def computed(data: Path, out: Path, shard: str = "0/1", n_views: int = 1) -> ComputedFeatures:
-    return compute_features(open_data(data), CONFIG, out, shard=Shard.parse(shard), n_views=n_views, part_size=8)
+    parts = FeatureParts(open_data(data), CONFIG, out, n_views=n_views, part_size=8)
+    return compute_features(parts, shard=Shard.parse(shard))
 
 
 def test_workers_in_any_order_give_the_features_of_one(table: Path, tmp_path: Path) -> None:
@@ -139,6 +144,31 @@ def test_archives_are_computed_by_the_command(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert len(open_data(tmp_path / "store").catalog) == 12
+
+
+def test_images_in_parquet_are_computed_by_torchrun_discovered_and_predicted(tmp_path: Path) -> None:
+    """The features of two processes are those of one; a run of the images has a page that shows them."""
+    images = [{"bytes": picture(i), "path": f"{i}.png"} for i in range(12)]
+    labels = [("a", "b", None)[i % 3] if i < 9 else None for i in range(12)]
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"image": images, "label": labels}), path, row_group_size=5)
+    options = ["--backbone", "vit_tiny_patch16_224", "--random-weights", "--image-size", "32", "--device", "cpu"]
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "newkind"]
+    command += ["features", str(path), "--out", str(tmp_path / "two"), *options, "--part-size", "5", "--views", "1"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240, env=environment)
+    assert done.returncode == 0, done.stderr
+    parts = FeatureParts(open_data(path), CONFIG, tmp_path / "one", n_views=1, part_size=5)
+    assert compute_features(parts, shard=Shard()).is_complete
+    one, two = (open_data(tmp_path / name).catalog.items for name in ("one", "two"))
+    assert isinstance(one, Features)
+    assert isinstance(two, Features)
+    np.testing.assert_allclose(one.values, two.values, atol=1e-5)
+    found = newkind.discover(path, tmp_path / "run", n_categories=3, effort="quick", backbone=TINY["name"], **_rest())
+    assert (tmp_path / "run" / "report.html").read_text().count("data:image/") >= 12
+    lines = newkind.predict(found.run.folder, path)
+    assert [line.file for line in lines] == [f"{i}.png" for i in range(12)]
+    assert all(line.status in ("known", "new") for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,16 @@ from error_codes import raises
 from newkind import atomic
 from newkind.discovery import Discovery
 from newkind.errors import ConfigError, DataError, RunError
+from newkind.export.sorting import plan_run, sort_images
+from newkind.pipeline.refit import plan_refit
 from newkind.report.contents import outcome_contents, read_contents
+from newkind.report.images import find_run_images
 from newkind.report.since import since_of
 from newkind.report.write import write_report
+from newkind.review.workbench import ReviewOptions, Workbench
+from newkind.runs.assignments import read_assignments
 from newkind.runs.decision_log import DecisionLog
+from newkind.runs.metadata import read_groups, read_metadata
 from newkind.runs.run import Run
 
 Continue = Callable[..., Discovery]
@@ -313,3 +319,104 @@ def test_the_report_says_what_is_new(proceed: Continue, found: Discovery, more: 
     found.run.digests_file.unlink()
     assert "matched by their paths" in write_report(after.run, compare=found.run).read_text()
     assert since_of(read_contents(Run.open(found.run.folder))) is None
+
+
+def test_the_data_is_read_as_the_run_read_it(tmp_path: Path) -> None:
+    """Named columns, the folder of the images, groups and further columns; a table that is added has the same columns."""
+    make_data(tmp_path / "data")
+    names = sorted(str(path.relative_to(tmp_path / "data")) for path in (tmp_path / "data").rglob("*.png"))
+    table, more = tmp_path / "photos.csv", tmp_path / "more.csv"
+
+    def line(name: str) -> str:
+        known = name.split("/")[0] if not name.startswith("unlabelled") else ""
+        return f"{name},{known},wrong{len(name) % 2},{Path(name).stem[:-1]},site"
+
+    table.write_text("\n".join(["picture,kind,label,burst,place", *map(line, names)]) + "\n")
+    options = {"file_column": "picture", "label_column": "kind", "group_column": "burst"}
+    small = {"backbone": "vit_tiny_patch16_224", "random_weights": True, "image_size": 32, "device": "cpu"}
+    made = newkind.discover(
+        table,
+        tmp_path / "run",
+        image_folder=tmp_path / "data",
+        **options,
+        **small,
+        n_categories=4,
+        effort="quick",
+        report=False,
+    )
+    paint(tmp_path / "yellow.png", "yellow", 7)
+    more.write_text("picture,kind,label,burst\nyellow.png,red,wrong1,y\n")
+    after = newkind.continue_run(made.run.folder, tmp_path / "run2", add=more, report=False, device="cpu")
+    assert {category.id for category in after.categories} == {"red", "green", "new-01", "new-02"}
+    rows = {line.file: line for line in after.assignments}
+    assert rows[str(tmp_path / "yellow.png")].status == "labelled"
+    config = after.run.config()
+    assert config["reading"] == made.run.config()["reading"]
+    assert config["group_column"] == "burst"
+    metadata = read_metadata(after.run)
+    assert metadata.of(names[0])[metadata.columns.index("burst")] == Path(names[0]).stem[:-1]
+    groups = read_groups(after.run, after.answer.files)
+    assert groups is not None
+    for number in set(groups.tolist()):  # images of a group share a category
+        assert len(set(after.answer.category[groups == number].tolist())) == 1
+    (tmp_path / "data").rename(tmp_path / "elsewhere")
+    again = newkind.continue_run(
+        after.run.folder, tmp_path / "run3", image_folder=tmp_path / "elsewhere", report=False, device="cpu"
+    )
+    assert again.answer.files == after.answer.files
+
+
+def test_damaged_features_and_digests_are_noticed(found: Discovery, proceed: Continue, more: Path) -> None:
+    """One changed byte that leaves a valid array; a run without checksums, of an earlier version, is not checked."""
+    for path in (found.run.digests_file, found.run.features_file):
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 0x40
+        path.write_bytes(content)
+    assert found.run.features() is None
+    assert found.run.digests() is None
+    with raises(RunError, "damaged-features"):
+        proceed(add=more)
+    with raises(RunError, "damaged-features"):
+        plan_refit(found.run)
+    found.run.update_config(checksums={})
+    assert found.run.features() is not None
+
+
+def test_all_images_are_found_where_they_were_and_where_they_are_now(
+    proceed: Continue, more: Path, tmp_path: Path
+) -> None:
+    run = proceed(add=more).run
+    lines = read_assignments(run)
+    assert sum(line.file.startswith(str(more)) for line in lines) > 0  # added images have absolute names
+
+    def check(data: Path | None, to: str) -> None:
+        plan = plan_run(run, tmp_path / to, "copy", data=data)
+        assert sort_images(plan, advance=lambda _: None) == len(lines)
+        bench = Workbench(run, ReviewOptions(data=data))
+        assert [bench.originals.problem(i) for i in range(len(lines)) if bench.originals.problem(i)] == []
+        bench.close()
+        images = find_run_images(read_contents(run), data=data)
+        assert images.is_there.all()
+        assert images.note == ""
+
+    check(None, "sorted-1")
+    check(tmp_path, "sorted-2")  # contains both folders
+    moved = tmp_path / "disk"
+    for folder in (tmp_path / "data", more):
+        shutil.move(folder, moved / folder.name)
+    check(moved, "sorted-3")
+
+
+def test_images_outside_all_folders_of_a_continued_run_are_not_shown(
+    proceed: Continue, more: Path, tmp_path: Path
+) -> None:
+    run = proceed(add=more).run
+    first = next(more.rglob("*.png"))
+    content = first.read_bytes()
+    first.unlink()
+    (tmp_path / "elsewhere.png").write_bytes(content)
+    first.symlink_to(tmp_path / "elsewhere.png")
+    bench = Workbench(run, ReviewOptions())
+    row = bench.snapshot.answer.row[str(first)]
+    assert bench.originals.problem(row) == "outside the data folder"
+    bench.close()

@@ -81,12 +81,12 @@ def test_an_effort_without_training_and_epochs_contradict_each_other(effort: str
         (asked(effort="quick"), "quick", 0, 0, 0, (0,)),
         (asked(effort="quick", views=2), "quick", 0, 2, 0, (0, 1, 2)),
         (asked(views=3), "standard", 0, 3, 0, (0, 1, 2, 3)),
-        (asked(effort="thorough"), "thorough", 40, 8, 1, (0, 1, 2, 3, 4)),
+        (asked(effort="thorough"), "thorough", 40, 4, 1, (0, 1, 2, 3, 4)),
         (asked(effort="thorough", epochs=0), "thorough", 0, 4, 0, (0, 1, 2, 3, 4)),
-        (asked(epochs=5), "thorough", 5, 8, 1, (0, 1, 2, 3, 4)),
+        (asked(epochs=5), "thorough", 5, 4, 1, (0, 1, 2, 3, 4)),
         (asked(epochs=5, views=2), "thorough", 5, 2, 1, (0, 1, 2)),
         (asked(epochs=0), "standard", 0, 2, 0, (0, 1, 2)),
-        (asked(online=True), "thorough", 40, 8, 1, (0, 1, 2, 3, 4)),
+        (asked(online=True), "thorough", 40, 4, 1, (0, 1, 2, 3, 4)),
         (asked("kmeans", epochs=5), "standard", 0, 2, 0, (0, 1, 2)),
         (asked("kmeans", effort="quick"), "quick", 0, 0, 0, (0,)),
         (asked("gcd"), "thorough", 200, 8, 1, (0,)),
@@ -168,7 +168,7 @@ def test_a_higher_effort_uses_what_a_lower_one_has_stored(photographs: Path, tmp
         assert len(list_caches()) == n_stores
         before = now
     counts = estimate_efforts(open_data(photographs), configure(open_data(photographs), backbone=BACKBONE))
-    assert [cost.n_views for cost in counts] == [0, 0, 48 * 9]  # only tokens of other views are missing
+    assert [cost.n_views for cost in counts] == [0, 0, 48 * 5]  # only tokens of other views are missing
 
 
 def test_costs_of_all_efforts(photographs: Path) -> None:
@@ -177,13 +177,21 @@ def test_costs_of_all_efforts(photographs: Path) -> None:
     quick, standard, thorough = estimate_efforts(collection, config)
     assert [cost.effort for cost in (quick, standard, thorough)] == ["quick", "standard", "thorough"]
     assert [cost.is_chosen for cost in (quick, standard, thorough)] == [False, True, False]
-    assert [cost.n_views for cost in (quick, standard, thorough)] == [48, 3 * 48, 10 * 48]
+    assert [cost.n_views for cost in (quick, standard, thorough)] == [48, 3 * 48, 6 * 48]
     assert standard.n_bytes == 3 * quick.n_bytes
     assert thorough.n_bytes > 5 * standard.n_bytes
     assert [cost.epochs for cost in (quick, standard, thorough)] == [0, 0, 40]
     assert 0 < standard.first_seconds < standard.seconds
     (only,) = estimate_efforts(collection, configure(collection, method="gcd", backbone=BACKBONE))
     assert (only.effort, only.is_chosen, only.n_views) == ("thorough", True, 9 * 48)
+
+
+def test_ready_features_have_no_block_to_train() -> None:
+    features = from_features(np.eye(8), [0, 0, 1, 1, None, None, None, None])
+    for method, epochs in (("simgcd", 0), ("gcd", 200)):
+        config = configure(features, method=method, amount=Amount(effort="thorough"))
+        assert (config.effort, config.training.epochs) == ("thorough", epochs)
+    assert configure(features, amount=Amount(epochs=3)).training.epochs == 3
 
 
 class Killed(BaseException):

@@ -22,7 +22,7 @@ def collection(n: int = 600) -> Collection:
     [
         ("simgcd", 0.1, 128, 5e-5),
         ("gcd", 0.1, 128, 5e-5),
-        ("rankstats", 0.1, 128, 1e-4),
+        ("rankstats", 0.001, 128, 1e-4),
         ("uno", 0.1, 512, 1.5e-4),
         ("orca", 0.01, 512, 5e-4),
         ("debiaspl", 0.001, 384, 1e-4),

@@ -4,12 +4,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import newkind
 from error_codes import raises
 from feature_clusters import feature_clusters
 from newkind.discovery import Discovery
 from newkind.errors import RunError
+from newkind.evaluation import calibration_error
+from newkind.methods.modern import Modern
 from newkind.pipeline.refit import accept_refit, plan_refit
 from newkind.pipeline.split import propose_groups
 from newkind.runs.decision import Decision
@@ -126,6 +129,34 @@ def test_labels_improve_images_that_nobody_touched(tmp_path: Path) -> None:
     before = (found.answer.category == right)[rest].mean()
     after = (plan_refit(found.run).after.category == right)[rest].mean()
     assert after > before
+
+
+def test_confidences_are_calibrated_again(tmp_path: Path) -> None:
+    """Clouds that overlap, first clustered by a method without calibration: its temperature says nothing about them."""
+    arrays = feature_clusters(8, 5, n_each=60, dim=12)
+    rng = np.random.default_rng(1)
+    arrays["features"] += rng.normal(size=arrays["features"].shape).astype(np.float32) * np.linspace(0, 6, 12)
+    np.savez(tmp_path / "clouds.npz", **arrays)
+    found = newkind.discover(tmp_path / "clouds.npz", tmp_path / "run", method="kmeans", n_categories=8, report=False)
+    truth, answer = arrays["truth"], found.answer
+    own = {c: int(np.bincount(answer.category[truth == c], minlength=8).argmax()) for c in range(8)}
+    free = np.flatnonzero(answer.status != "labelled")
+    told = rng.choice(free, len(free) // 2, replace=False)
+    for c in range(8):
+        found.move([answer.files[i] for i in told if truth[i] == c], answer.categories[own[c]].id)
+    plan = plan_refit(found.run)
+    about = plan.card["confidence"]
+    assert about["calibrated"]
+    assert about["temperature"] == plan.method.temperature != plan.method.config.student_temperature
+    rest = np.setdiff1d(free, told)
+    is_right = plan.after.category[rest] == np.array([own[c] for c in truth])[rest]
+    assert 0.5 < is_right.mean() < 0.99  # there is something to be unsure about
+    assert calibration_error(plan.after.confidence[rest], is_right) < 0.1
+    raw = Modern(12, plan.method.n_categories, plan.method.config)
+    raw.load_state_dict(plan.method.state_dict())
+    raw.read_out_temperature.fill_(plan.method.temperature / 10)
+    far = (raw.logits(torch.from_numpy(arrays["features"][rest])) / raw.temperature).softmax(dim=1).max(dim=1).values
+    assert calibration_error(far.detach().numpy(), is_right) > 0.1  # a wrong temperature is noticed
 
 
 def test_rejected_images_stay_away(found: Discovery) -> None:

@@ -25,6 +25,7 @@ PAGES = {
     "/split?id=new-01": "Split new-01",
     "/grow?id=new-01": "Grow new-01",
     "/images?kind=mislabelled": "Possible mislabels",
+    "/sheet": "Do these belong?",
     "/search?text=img": "Images with “img”",
     "/map": "Map of all images",
     "/history": "History",
@@ -123,6 +124,19 @@ def test_the_name_of_another_category_merges(page: Page, server: Server, tmp_pat
     assert answer_of(tmp_path).merged == {"new-01": "new-02"}
 
 
+def test_a_merge_keeps_the_name_that_a_person_gave(page: Page, server: Server) -> None:
+    server.open()
+    server.post("/api/decide", {"decision": {"kind": "rename", "category": "new-01", "name": "pear"}, "based_on": 0})
+    go(page, server, "/category?id=new-01")
+    page.keyboard.press("e")
+    expect(page.locator("dialog h2")).to_have_text("Merge pear with")
+    page.keyboard.type("new-02")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/category?id=new-02")  # the id of the other one leads to the category that stays
+    expect(page.locator("h1")).to_contain_text("pear")
+    told(page, "Merged new-02 into pear.")
+
+
 def test_select_and_move_by_keyboard(page: Page, server: Server, tmp_path: Path) -> None:
     go(page, server, "/category?id=new-01")
     grid = page.get_by_role("listbox", name="Images of new-01")
@@ -213,6 +227,12 @@ def test_name_and_approve_without_wrong_images(page: Page, server: Server, tmp_p
     page.keyboard.press("Enter")
     told(page, "Approved new-02 as quince.")
     assert answer_of(tmp_path).find("quince").approved
+    # A category that has a name can be approved with it, or with another one.
+    page.locator("#queue [data-kind=approve][data-a='apple']").focus()
+    page.keyboard.press("A")
+    expect(page.locator("dialog input")).to_have_value("apple")
+    page.keyboard.press("Enter")
+    told(page, "Approved apple.")
 
 
 def test_late_answers_do_not_replace_newer_ones(page: Page, server: Server) -> None:
@@ -311,6 +331,7 @@ def test_split(page: Page, server: Server, tmp_path: Path) -> None:
     page.locator("h1").click()
     page.keyboard.press("Enter")
     page.wait_for_url("**/categories")
+    told(page, "Split ")  # on the page that it leads to
     answer = answer_of(tmp_path)
     (opened,) = (state for state in answer.categories if state.parent == "new-01")
     assert 0 < len(answer.members(opened.id)) == n - len(answer.members("new-01"))
@@ -366,7 +387,7 @@ def test_the_queue_by_keyboard(page: Page, tmp_path: Path) -> None:
 def test_images_to_check(page: Page, server: Server, tmp_path: Path) -> None:
     go(page, server, "/images?kind=mislabelled")
     expect(page.locator("#left")).to_have_text("1 image to check")
-    expect(page.locator(".option")).to_have_count(2)
+    expect(page.locator(".option")).to_have_count(3)
     name = page.locator("#file").inner_text()
     page.keyboard.press("2")
     told(page, "in new-01.")
@@ -375,6 +396,35 @@ def test_images_to_check(page: Page, server: Server, tmp_path: Path) -> None:
     assert answer.row[name] in answer.members("new-01")
     page.keyboard.press("u")
     expect(page.locator("#left")).to_have_text("1 image to check")
+
+
+def test_a_sheet_approves_and_rejects_by_one_decision(page: Page, server: Server, tmp_path: Path) -> None:
+    members = answer_of(tmp_path).members("apple")
+    labelled = answer_of(tmp_path).status[members] == "labelled"
+    go(page, server, "/sheet")
+    expect(page.locator("#nothing")).to_be_visible()  # apple has too many undecided images for a sheet
+    server.open()
+    kept = members[~labelled][5:].tolist()
+    server.post("/api/decide", {"decision": {"kind": "approve", "category": "apple", "lines": kept}, "based_on": 0})
+    go(page, server, "/sheet")
+    expect(page.locator("#candidates li")).to_have_count(5)
+    expect(page.locator("#candidates .name").first).to_have_text("apple")
+    expect(page.locator("#candidates button").first).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("x")
+    expect(page.locator("#next")).to_contain_text("Approve 4, reject 1")
+    page.keyboard.press("o")
+    expect(page.locator("dialog.viewer .buttons")).to_contain_text("Not wrong")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Enter")
+    told(page, "Approved 4 images, rejected ")
+    expect(page.locator("#nothing")).to_be_visible()
+    answer = answer_of(tmp_path)
+    assert answer.last == 2
+    assert (answer.status[answer.members("apple")] != "known").all()
+    assert list(answer.rejected.values()) == [frozenset({"apple"})]
+    page.keyboard.press("u")
+    expect(page.locator("#candidates li")).to_have_count(5)
 
 
 def test_a_lasso_on_the_map(page: Page, server: Server, tmp_path: Path) -> None:

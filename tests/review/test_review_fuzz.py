@@ -22,6 +22,7 @@ GETS = [
     "/split",
     "/grow",
     "/images",
+    "/sheet",
     "/search",
     "/map",
     "/history",
@@ -31,6 +32,7 @@ GETS = [
     "/api/about",
     "/api/categories",
     "/api/doubtful",
+    "/api/sheet",
     "/api/split",
     "/api/map",
 ]

@@ -210,7 +210,9 @@ def test_a_growth_page_is_answered_once(client: AsgiClient) -> None:
 def test_images_to_check_have_their_choices(client: AsgiClient) -> None:
     found = client.get("/api/doubtful?kind=mislabelled").json()
     assert found["n"] == 1
-    (first, _), (second, p) = found["images"][0]["choices"]
+    (first, _), (second, p), (third, none) = found["images"][0]["choices"]
+    assert none is None  # a similar category, which has no probability
+    assert len({first, second, third}) == 3
     assert found["categories"][str(first)]["name"] == "apple"
     assert found["categories"][str(second)]["name"] == "new-01"
     assert p == pytest.approx(0.94)

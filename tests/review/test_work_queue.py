@@ -7,7 +7,7 @@ import pytest
 
 from newkind.review.snapshot import DIFFERENT, Snapshot, key_of
 from newkind.review.space import FeatureSpace
-from newkind.review.work_queue import doubtful_lines, make_queue, progress_of
+from newkind.review.work_queue import doubtful_lines, make_queue, progress_of, sheet_lines
 from newkind.runs.answer import Answer, answer_of
 from newkind.runs.assignment import Assignment, Category
 from newkind.runs.decision import Decision, Event
@@ -61,6 +61,7 @@ def test_similar_new_categories_are_a_likely_merge() -> None:
     [
         [Decision("note", category="new-02", text=DIFFERENT + "new-01")],
         [Decision("approve", category="new-01"), Decision("approve", category="new-02")],
+        [Decision("rename", category="new-01", name="bee"), Decision("rename", category="new-02", name="wasp")],
         [Decision("merge", categories=("new-02",), into="new-01")],
     ],
 )
@@ -121,6 +122,39 @@ def test_kinds_of_doubtful_images() -> None:
     assert doubtful_lines(decided, "ambiguous").tolist() == [0]
     assert doubtful_lines(decided, "mislabelled").tolist() == []
     assert doubtful_lines(decided, "outliers").tolist() == []
+
+
+def test_few_images_of_named_categories_are_on_one_sheet() -> None:
+    lines = [*everything(), *(image(i, "a", confidence=0.5 + i / 1000) for i in range(100, 106))]
+    named = [
+        Decision("approve", category="a", files=tuple(f"a-{i}.png" for i in range(20))),
+        Decision("rename", category="new-03", name="bee"),
+        Decision("rename", category="new-01", name="wasp"),  # has too many images for a sheet
+    ]
+    snapshot = make(lines, named)
+    (sheet,) = (task for task in make_queue(snapshot) if task.kind == "sheet")
+    found = sheet_lines(snapshot)
+    names = {snapshot.categories[k].name for k in snapshot.answer.category[found]}
+    assert (sheet.n_images, len(found), names) == (14, 14, {"a", "bee"})
+    assert found[:6].tolist() == list(range(70, 76))  # the least confident first
+    waiting = {snapshot.categories[task.k].name for task in make_queue(snapshot) if task.kind == "approve"}
+    assert waiting == {"wasp", "new-02"}
+    files = snapshot.answer.files
+    done = make(lines, [*named, Decision("approve", files=tuple(files[i] for i in found[1:]), without=(files[70],))])
+    assert sheet_lines(done).tolist() == [70]  # in its second category now
+    assert done.categories[done.answer.category[70]].name == "bee"
+    assert done.answer.rejected == {70: frozenset({"a"})}
+
+
+def test_images_without_a_category_are_in_the_queue() -> None:
+    files = ("new-03-0.png", "new-03-1.png")
+    snapshot = make(everything(), [Decision("reject", category="new-03", files=files)])
+    lines = snapshot.answer.rows_of(files)
+    assert doubtful_lines(snapshot, "unplaced").tolist() == lines.tolist()
+    assert "unplaced" in {task.about for task in make_queue(snapshot)}
+    k = snapshot.position("new-03")
+    assert k not in snapshot.nearest(int(lines[0]))
+    assert {snapshot.categories[j].id for j in snapshot.nearest(int(lines[0]))} == {"a", "new-01", "new-02"}
 
 
 def test_progress_and_the_time_that_is_left() -> None:

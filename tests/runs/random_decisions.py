@@ -50,7 +50,7 @@ def random_decision(kind: str, answer: Answer, rng: np.random.Generator) -> Deci
     if kind == "open":
         return Decision("move", files=files)
     if kind == "approve-images":
-        return Decision("approve", files=files)
+        return Decision("approve", files=files[:2], without=files[2:])
     if kind == "approve-as":
         name = f"name {rng.integers(12)}" if rng.integers(2) else ""
         return Decision("approve", category=str(category), name=name, without=tuple(members[: int(rng.integers(3))]))

@@ -144,6 +144,25 @@ def test_an_approval_names_a_category_and_leaves_images_out(decisions: Decisions
     assert not decisions.answer.rejected
 
 
+def test_images_of_several_categories_are_approved_and_rejected_by_one_decision(decisions: Decisions) -> None:
+    before = decisions.answer
+    first, second = (before.members(name) for name in ("new-01", "new-02"))
+    right = tuple(before.files[i] for i in (first[0], second[0]))
+    wrong = tuple(before.files[i] for i in (first[1], second[1]))
+    decisions.decide(Decision("approve", files=right, without=wrong))
+    answer = decisions.answer
+    assert (answer.status[[first[0], second[0]]] == "approved").all()
+    assert answer.rejected == {first[1]: frozenset({"new-01"}), second[1]: frozenset({"new-02"})}
+    assert not answer.find("new-01").approved
+    decisions.decide(Decision("approve", without=(before.files[first[2]],)))
+    assert decisions.answer.rejected[first[2]] == frozenset({"new-01"})
+    with raises(RunError, "invalid-decision"):
+        decisions.decide(Decision("approve", files=right, without=right[:1]))
+    for event in (2, 1):
+        decisions.decide(Decision("undo", event=event))
+    assert (decisions.answer.category == before.category).all()
+
+
 def test_approved_images_do_not_approve_their_category(decisions: Decisions) -> None:
     file = _files(decisions, "new-01")[0]
     decisions.decide(Decision("approve", files=(file,)))

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from own_loop import run_alone
 from PIL import Image
 
 from newkind.data.crops import ViewRecipe
@@ -52,7 +53,7 @@ def test_images_of_many_requests_share_batches_and_keep_their_answers() -> None:
         return found
 
     model = Brightness()
-    found = asyncio.run(run())
+    found = run_alone(run())
     assert [line.file for line in found if isinstance(line, Assignment)] == [str(v) for v in range(0, 250, 10)]
     for line in found:
         assert isinstance(line, Assignment)
@@ -79,7 +80,7 @@ def test_a_full_queue_refuses_and_recovers() -> None:
         assert batches.n_inside == 0
 
     model = Brightness()
-    asyncio.run(run())
+    run_alone(run())
 
 
 def test_a_failing_batch_fails_its_requests_only() -> None:
@@ -91,4 +92,4 @@ def test_a_failing_batch_fails_its_requests_only() -> None:
         assert isinstance((await batches.predict([("y", image(8))]))[0], Assignment)
         await batches.stop()
 
-    asyncio.run(run())
+    run_alone(run())

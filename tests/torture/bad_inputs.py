@@ -244,6 +244,24 @@ def _packed(data: st.DataObject, runs: SmallRuns, folder: Path) -> list[str]:
     return ["evaluate", str(runs.images_run), "--truth", str(folder / name)]
 
 
+def _from_others(data: st.DataObject, runs: SmallRuns, folder: Path) -> list[str]:
+    """Damaged corrections, or a damaged exported model."""
+    from exchanged_files import exchanged_files
+
+    name, content, arguments = data.draw(st.sampled_from(exchanged_files(runs, folder)))
+    path = folder / name
+    if name.endswith(".json") and data.draw(st.booleans()):
+        path.write_bytes(data.draw(bad_json(content.decode())))
+    elif name.endswith(".tsv") and data.draw(st.booleans()):
+        rows = [line.split("\t") for line in content.decode().splitlines()]
+        row = rows[data.draw(st.integers(0, len(rows) - 1))]
+        row[data.draw(st.integers(0, len(row) - 1))] = data.draw(st.sampled_from(BAD_TEXTS))
+        path.write_bytes("\n".join(map("\t".join, rows)).encode("utf-8", "surrogateescape"))
+    else:
+        path.write_bytes(damaged_bytes(data, content))
+    return [str(path) if word == "FILE" else word for word in arguments]
+
+
 KINDS: dict[str, Callable[[st.DataObject, SmallRuns, Path], list[str]]] = {
     "tables": _table,
     "JSON files of a run": _json,
@@ -251,6 +269,7 @@ KINDS: dict[str, Callable[[st.DataObject, SmallRuns, Path], list[str]]] = {
     "assignments": _assignments,
     "npz files": _npz,
     "spreadsheets, archives and boxes": _packed,
+    "corrections and exported models": _from_others,
     "images": _images,
     "options": _options,
 }

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import signal
 import sys
 import time
@@ -16,6 +17,10 @@ __all__ = ["FAIL_FROM_NOW", "FAIL_ONCE", "KILL", "Ended", "Fault", "run_command"
 
 FAIL_ONCE, FAIL_FROM_NOW, KILL = 1, 2, 3
 """What happens at a call that changes a file; see failing_writes.c."""
+NOTE = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p)
+NUMBERS = re.compile(r"[0-9a-f]{8,}|[0-9]+")
+KEPT: list[object] = []
+"""Functions that the library calls, which have to live as long as the process."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +34,15 @@ class Fault:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a process ended. The exit code is negative for a signal."""
+    """How a process ended. The exit code is negative for a signal.
+
+    `sites` has one text per call that changes a file, if they were counted: what is called, on which file, and from where.
+    """
 
     code: int
     output: str
     seconds: float
-    calls: int
+    sites: tuple[str, ...]
 
     @property
     def plainly(self) -> bool:
@@ -51,26 +59,24 @@ def run_command(
     kill_after: float | None = None,
 ) -> Ended:
     """Run a command in the first of the folders, with a fault, or until it is killed after some seconds."""
-    reader, writer = os.pipe()
+    noted = log.with_suffix(".sites")
+    noted.unlink(missing_ok=True)
     started = time.perf_counter()
     child = os.fork()
     if child == 0:
-        os.close(reader)
-        _be_the_command(arguments, folders, log, fault, writer)
-    os.close(writer)
+        _be_the_command(arguments, folders, log, fault, noted)
     if kill_after is not None:
         time.sleep(kill_after)
         os.kill(child, signal.SIGKILL)
     status = os.waitpid(child, 0)[1]
     seconds = time.perf_counter() - started
-    with os.fdopen(reader, "rb") as pipe:
-        calls = int(pipe.read() or 0)
+    sites = tuple(noted.read_text().splitlines()) if noted.exists() else ()
     output = log.read_text(errors="replace") if log.exists() else ""
-    return Ended(os.waitstatus_to_exitcode(status), output, seconds, calls)
+    return Ended(os.waitstatus_to_exitcode(status), output, seconds, sites)
 
 
 def _be_the_command(
-    arguments: list[str], folders: tuple[Path, Path], log: Path, fault: Fault | None, calls: int
+    arguments: list[str], folders: tuple[Path, Path], log: Path, fault: Fault | None, noted: Path
 ) -> None:
     """Run the command and exit; nothing of the parent is cleaned up here."""
     code = 1
@@ -83,10 +89,9 @@ def _be_the_command(
         sys.argv = ["newkind", *arguments]
         from newkind.cli import main
 
-        count = _arm(folders, fault) if fault else None
+        sites = _arm(folders, fault) if fault else []
         code = _exit_code(SESSIONS.get(arguments[0], main))
-        if count is not None:
-            os.write(calls, str(count()).encode())
+        noted.write_text("".join(f"{site}\n" for site in sites))
     except BaseException:  # noqa: BLE001 - shown in the log
         traceback.print_exc()
     finally:
@@ -103,11 +108,26 @@ def _exit_code(main: Callable[[], None]) -> int:
     return 0
 
 
-def _arm(folders: tuple[Path, Path], fault: Fault) -> Callable[[], int]:
-    """Set a fault in the preloaded library; returns what counts the calls."""
-    library = ctypes.CDLL(None)
-    library.torture_calls.restype = ctypes.c_long
+def _arm(folders: tuple[Path, Path], fault: Fault) -> list[str]:
+    """Set a fault in the preloaded library; returns a list that gets the site of every call, if they are only counted."""
+    library, sites = ctypes.CDLL(None), list[str]()
     one, other = (os.fsencode(folder) for folder in folders)
     library.torture_arm(one, other, ctypes.c_long(fault.number), fault.action, fault.error)
-    found: Callable[[], int] = library.torture_calls
-    return found
+    if not fault.action:
+        note = NOTE(lambda call, path: sites.append(_site(call.decode(), os.fsdecode(path), folders)))
+        KEPT.append(note)
+        library.torture_note(note)
+    return sites
+
+
+def _site(call: str, path: str, folders: tuple[Path, Path]) -> str:
+    """Name of a call, its file without numbers, and the lines of the package that lead to it."""
+    frame, lines = sys._getframe(1), list[str]()
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.split(".")[0] == "newkind":
+            lines.append(f"{module.removeprefix('newkind.')}:{frame.f_lineno}")
+        frame = frame.f_back  # type: ignore[assignment]
+    for folder in folders:
+        path = path.removeprefix(f"{folder}/")
+    return f"{call} {NUMBERS.sub('#', path)!r} {' '.join(lines)}"

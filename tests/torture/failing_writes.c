@@ -18,7 +18,9 @@ enum { COUNT = 0, FAIL_ONCE = 1, FAIL_FROM_NOW = 2, KILL = 3 };
 
 static char folders[2][PATH_MAX];
 static long calls = 0, chosen = -1;
-static int action = COUNT, code = 0, armed = 0, full = 0;
+static int action = COUNT, code = 0, armed = 0;
+static void (*note)(const char *call, const char *path) = NULL;
+static __thread char last[PATH_MAX];
 
 void torture_arm(const char *one, const char *other, long at, int what, int error)
 {
@@ -28,14 +30,17 @@ void torture_arm(const char *one, const char *other, long at, int what, int erro
     chosen = at;
     action = what;
     code = error;
-    full = 0;
     armed = 1;
 }
+
+/* From now on, call a function with the name and the path of each call that is counted. */
+void torture_note(void (*function)(const char *call, const char *path)) { note = function; }
 
 long torture_calls(void) { return calls; }
 
 static int below(const char *path)
 {
+    snprintf(last, PATH_MAX, "%s", path);
     for (int i = 0; i < 2; i++) {
         size_t n = strlen(folders[i]);
         if (n && strncmp(path, folders[i], n) == 0 && (path[n] == '/' || path[n] == 0)) return 1;
@@ -59,13 +64,16 @@ static int path_below(int fd, const char *path)
 {
     if (!armed) return 0;
     if (path[0] == '/') return below(path);
-    return fd == AT_FDCWD ? 1 : fd_below(fd);
+    int found = fd == AT_FDCWD ? 1 : fd_below(fd);
+    snprintf(last, PATH_MAX, "%s", path);
+    return found;
 }
 
 /* 0: do it; 1: fail; 2: the call of the chosen number, of which half may be done. Unlinking never fails for lack of space. */
-static int verdict(int frees)
+static int verdict(const char *call, int frees)
 {
     calls++;
+    if (note) note(call, last);
     if (action == COUNT || calls < chosen) return 0;
     if (calls == chosen && action == KILL) return 2;
     if (frees && code != EIO) return 0;
@@ -84,7 +92,7 @@ static void die(void)
 #define FAILS(inside, frees)                                  \
     do {                                                      \
         if (inside) {                                         \
-            int found = verdict(frees);                       \
+            int found = verdict(__func__, frees);                       \
             if (found == 2 && action == KILL) die();          \
             if (found) { errno = code; return -1; }           \
         }                                                     \
@@ -93,7 +101,7 @@ static void die(void)
 #define WRITES(name, arguments, half)                         \
     do {                                                      \
         if (fd_below(fd)) {                                   \
-            int found = verdict(0);                           \
+            int found = verdict(__func__, 0);                 \
             if (found == 2 && n > 1) {                        \
                 ssize_t done = half;                          \
                 if (action == KILL) die();                    \

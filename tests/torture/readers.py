@@ -15,9 +15,11 @@ from pathlib import Path
 import numpy as np
 import torch
 from command_line import newkind
+from exchanged_files import exchanged_files
 from PIL import Image
 from safetensors.torch import save as save_tensors
 from small_runs import SmallRuns
+from starlette.exceptions import HTTPException
 
 from newkind.backbone.cache_folders import list_caches, verify_cache
 from newkind.backbone.onnx_weights import read_onnx
@@ -26,11 +28,15 @@ from newkind.data import open_data, read_truth
 from newkind.data.cifar import read_cifar10
 from newkind.data.image_check import check_image
 from newkind.data.image_files import find_images
-from newkind.data.items import FileImages
+from newkind.data.items import FileImages, Images
 from newkind.data.list_files import read_rows
 from newkind.data.matlab import read_matlab
 from newkind.data.names import Names
 from newkind.errors import NewkindError
+from newkind.export.onnx_model import OnnxModel
+from newkind.export.read_ecotaxa import read_ecotaxa
+from newkind.export.read_label_studio import read_label_studio
+from newkind.pipeline.predict_inputs import read_inputs
 from newkind.report.contents import read_contents
 from newkind.runs.current_answer import current_answer
 from newkind.runs.decision import Decision, event_from_json
@@ -40,6 +46,7 @@ from newkind.runs.metadata import read_metadata
 from newkind.runs.model_io import load_model
 from newkind.runs.run import Run
 from newkind.schema import InvalidJson, parse_json
+from newkind.serving.requests import _from_json
 from newkind.training.checkpoint import load_checkpoint
 
 __all__ = ["Reader", "damaged", "packed_files", "readers", "try_reader"]
@@ -130,9 +137,12 @@ def readers(runs: SmallRuns, folder: Path) -> list[Reader]:
         Reader("JSON", "x.json", json.dumps(estimate).encode(), lambda path: parse_json(path.read_bytes(), dict)),
         Reader("table (CSV)", "x.csv", table, open_data),
         Reader("table (JSON lines)", "x.jsonl", "\n".join(rows).encode(), open_data),
+        Reader("table to predict", "new.csv", table, lambda path: read_inputs([path])),
+        Reader("npy to predict", "new.npy", _npy(), lambda path: read_inputs([path])),
         Reader("true classes", "truth.csv", table, read_truth),
         Reader("table (Excel)", "x.xlsx", _excel(), open_data),
         Reader("table (Parquet)", "x.parquet", _parquet(), open_data),
+        Reader("images in Parquet", "images.parquet", _parquet_images(image), _check_images),
         Reader("boxes (MegaDetector)", "found.json", _detections(), open_data),
         Reader("boxes (COCO)", "coco.json", _coco(), open_data),
         Reader("archive (tar)", "x.tar", _tar(image), open_data),
@@ -177,6 +187,14 @@ def readers(runs: SmallRuns, folder: Path) -> list[Reader]:
     }.items():
         content = (run / name).read_bytes() or b'{"epoch": 1, "seconds": 0.5}\n{"epoch": 2}\n'
         found.append(Reader(f"run ({name})", f"run/{name}", content, _restoring(read, run / name)))
+    read_by = {".json": read_label_studio, ".tsv": read_ecotaxa, ".zip": read_ecotaxa, ".onnx": _predict_onnx}
+    found += [
+        *(
+            Reader(f"from elsewhere ({name})", f"elsewhere/{name}", content, read_by[Path(name).suffix])
+            for name, content, _ in exchanged_files(runs, folder)
+        ),
+        Reader("images to serve", "x.body", b'{"images": [{"name": "a", "data": "AAAA"}, "AAAA"]}', _served),
+    ]
     found.append(Reader("part of features", "store/part-000000.json", _part(), _open_store))
     found.append(Reader("manifest of features", "store/manifest.json", _store(folder / "store"), _open_store))
     return found
@@ -188,10 +206,33 @@ def packed_files(runs: SmallRuns) -> list[tuple[str, bytes]]:
     return [
         ("x.xlsx", _excel()),
         ("x.parquet", _parquet()),
+        ("images.parquet", _parquet_images(image)),
         ("found.json", _detections()),
         ("coco.json", _coco()),
         ("x.tar", _tar(image)),
     ]
+
+
+def _predict_onnx(path: Path) -> object:
+    """Open an exported model and ask it about one image."""
+    model = OnnxModel(path, n_threads=1)
+    return model.answer([np.zeros((2, 3, 32, 32), dtype=np.uint8)])
+
+
+def _served(path: Path) -> object:
+    """Images of a request; an answer with a status below 500 is an error that the client understands."""
+    try:
+        return _from_json(path.read_bytes())
+    except HTTPException as error:
+        if error.status_code >= 500:
+            raise
+        return None
+
+
+def _check_images(path: Path) -> object:
+    """Read all images of a file."""
+    items = open_data(path).catalog.items
+    return [check_image(items, i) for i in range(len(items))] if isinstance(items, Images) else None
 
 
 def _open_store(path: Path) -> object:
@@ -275,6 +316,17 @@ def _parquet() -> bytes:
 
     content = io.BytesIO()
     pq.write_table(pa.table({"file_name": ["img/red0.png", "img/blue0.png"], "label": ["red", None]}), content)
+    return content.getvalue()
+
+
+def _parquet_images(image: bytes) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    content = io.BytesIO()
+    about = {"info": {"features": {"label": {"names": ["red", "blue"], "_type": "ClassLabel"}}}}
+    columns = {"image": [{"bytes": image, "path": f"{i}.png"} for i in range(2)], "label": [0, -1]}
+    pq.write_table(pa.table(columns).replace_schema_metadata({"huggingface": json.dumps(about)}), content)
     return content.getvalue()
 
 

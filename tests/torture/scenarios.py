@@ -174,6 +174,19 @@ def _answer(folder: Path, other: Path) -> Counter[bytes]:
     return Counter()
 
 
+def _corrected(folder: Path) -> None:
+    """Pictures, and what a person answered about them in Label Studio."""
+    _images(folder)
+    answers = {"grey1": "Stone", "grey2": "Stone", "blue1": "Sky", "blue2": "red", "red0": "red", "green0": "junk"}
+    tasks = [{"newkind_file": f"unlabelled/{name}.png", "answer": answer} for name, answer in answers.items()]
+    (folder / "answers.json").write_text(json.dumps(tasks))
+
+
+def _page(folder: Path) -> Content:
+    """Whether the report is there as a whole; it contains times."""
+    return {"report": str("</html>" in (folder / "run" / "report.html").read_text()[-100:])}
+
+
 DISCOVER = ("discover", "data.npz", "--out", "run")
 FROM_IMAGES = ("discover", "img", "--out", "run", *BACKBONE, *QUICK, "--effort", "quick")
 SORT = ("sort", "run", "--to", "sorted", "--mode")
@@ -202,6 +215,39 @@ SCENARIOS = [
         before=(FROM_IMAGES, ("rename", "run", "new-01", "Samoyed")),
     ),
     Scenario("cache", ("cache", "img", *BACKBONE, "--views", "2"), _images, ("cache",)),
+    Scenario("features", ("features", "img", "--out", "store", "--part-size", "4", *BACKBONE), _images, ("store",)),
+    Scenario("report", ("report", "run"), compared=("run",), read=_page, **PREPARED),
+    *(
+        Scenario(f"export, {kind}", ("export", "run", "--format", kind, "--out", *out), compared=(out[0],), **PREPARED)
+        for kind, out in {
+            "csv": ("e.csv",),
+            "coco": ("e.json",),
+            "labelstudio": ("e.json",),
+            "darwin-core": ("e.zip",),
+            "folders": ("e", "--mode", "copy"),
+            "fiftyone": ("e", "--mode", "symlink"),
+        }.items()
+    ),
+    Scenario(
+        "export, onnx",
+        ("export", "run", "--format", "onnx", "--out", "e.onnx"),
+        compared=("e.onnx", "MODEL.md"),
+        **PREPARED,
+    ),
+    Scenario(
+        "apply",
+        ("apply", "run", "answers.json", "--format", "labelstudio"),
+        _corrected,
+        ("run/assignments.csv", "run/categories.json"),
+        before=(FROM_IMAGES,),
+        read=_decided,
+    ),
+    Scenario(
+        "predict, parts",
+        ("predict", "run", "img", "--out", "parts/", "--part-size", "4"),
+        compared=("parts",),
+        **PREPARED,
+    ),
     Scenario("predict", ("predict", "run", "img", "--out", "p.csv"), compared=("p.csv",), **PREPARED),
     *(
         Scenario(

@@ -13,8 +13,8 @@ import pytest
 @pytest.mark.skipif(not (shutil.which("cc") or shutil.which("gcc")), reason="needs a C compiler")
 def test_killed_commands_and_failing_writes_end_in_the_same_bytes() -> None:
     program = Path(__file__).with_name("torture.py")
-    quick = ["--commands", "sort", "predict", "cache", "decide"]  # those that train take minutes to prepare
-    command = [sys.executable, str(program), "--seconds", "40", *quick]
+    quick = ["--commands", "sort, copy", "sort, move", "predict", "cache", "decide", "export, csv", "apply"]
+    command = [sys.executable, str(program), "--trials", "2", *quick]  # those that train take minutes to prepare
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads(done.stdout.splitlines()[-1])

@@ -1,12 +1,14 @@
 """Kill commands at random moments and let their writes fail; afterwards the same command has to end in the same bytes.
 
     python tests/torture/torture.py                           500 kills, and an error at every call that changes a file
-    python tests/torture/torture.py --seconds 45              a share of it
+    python tests/torture/torture.py --seconds 45              a share of it, by time
+    python tests/torture/torture.py --trials 2                a share of it, by number
     python tests/torture/torture.py --only kills --n 100      one part
     python tests/torture/torture.py --state build/torture.json    continue where it was interrupted
 
 A kill is SIGKILL after a random time, or in the middle of a random call that changes a file. An error is "no space left"
-from a call on, or an input/output error of one call. Needs Linux and a C compiler. The last line is one JSON object.
+from a call on, or an input/output error of one call. Calls from the same lines of the package, on files of the same name
+apart from numbers, are one site: one call of every site fails before any other does. Needs Linux and a C compiler. The last line is one JSON object.
 """
 
 import argparse
@@ -83,14 +85,15 @@ def kills(torture: Torture, state: State, seed: int, n: int) -> Iterator[None]:
         yield
 
 
-def errors(torture: Torture, state: State, seed: int, step: int) -> Iterator[None]:
-    """Let every call, or every so many, fail once with each kind of error, in random order."""
-    name, start = torture.scenario.name, {"no space": 0, "I/O error": 0, "n_calls": torture.n_calls, "failures": []}
+def errors(torture: Torture, state: State, seed: int, per_site: bool) -> Iterator[None]:
+    """Let every call fail once with each kind of error, or one call of every site; the sites come first."""
+    name, n_sites = torture.scenario.name, len(set(torture.sites))
+    start = {"no space": 0, "I/O error": 0, "n_calls": len(torture.sites), "n_sites": n_sites, "failures": []}
     figures = state.of("errors", name, **start)
-    if figures["n_calls"] != torture.n_calls:  # another program than the one that was interrupted
-        figures |= start
-    failing = [(kind, number) for kind in ERRORS for number in range(1, torture.n_calls + 1, step)]
-    random.Random(f"{seed} {name}").shuffle(failing)
+    if (figures["n_calls"], figures.get("n_sites")) != (len(torture.sites), n_sites):
+        figures |= start  # another program than the one that was interrupted
+    numbers = torture.calls(random.Random(f"{seed} {name}"))
+    failing = [(kind, number) for number in (numbers[:n_sites] if per_site else numbers) for kind in ERRORS]
     for kind, number in failing[figures["no space"] + figures["I/O error"] :]:
         torture.fail_writing(kind, number)
         figures[kind] += 1
@@ -99,11 +102,14 @@ def errors(torture: Torture, state: State, seed: int, step: int) -> Iterator[Non
         yield
 
 
-def is_complete(state: State, scenario: Scenario, n_kills: int, parts: list[str]) -> bool:
+def is_complete(state: State, scenario: Scenario, n_kills: int, parts: list[str], per_site: bool) -> bool:
     """Whether nothing is left to do, so that the scenario does not have to be prepared."""
     killed, failed = (state.content.get(part, {}).get(scenario.name, {}) for part in ("kills", "errors"))
     n_errors = failed.get("no space", 0) + failed.get("I/O error", 0)
-    enough = {"kills": killed.get("kills", -1) >= n_kills, "errors": n_errors >= 2 * failed.get("n_calls", 1)}
+    enough = {
+        "kills": killed.get("kills", -1) >= n_kills,
+        "errors": n_errors >= 2 * failed.get("n_sites" if per_site else "n_calls", 1),
+    }
     return all(enough[part] for part in parts)
 
 
@@ -122,8 +128,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=["kills", "errors"], help="one of the two parts")
     parser.add_argument("--n", type=int, default=500, help="number of kills over all commands")
-    parser.add_argument("--every", type=int, default=1, help="let only every so many calls fail")
+    parser.add_argument("--per-site", action="store_true", help="let only one call of every place in the code fail")
     parser.add_argument("--seconds", type=float, help="stop after so many seconds, with a share of the trials")
+    parser.add_argument("--trials", type=int, help="number of trials per part and command, whatever time they take")
     parser.add_argument("--seed", type=int, default=0, help="seed of the random moments")
     parser.add_argument("--commands", nargs="+", default=[""], help="commands whose name contains one of these texts")
     parser.add_argument("--state", type=Path, help="file that keeps the figures, and from which trials continue")
@@ -137,17 +144,18 @@ def main() -> None:
         n_kills = -(-chosen.n // len(every))
         deadline = time.monotonic() + (chosen.seconds or float("inf"))
         for i, scenario in enumerate(every):
-            if is_complete(state, scenario, n_kills, parts):
+            if is_complete(state, scenario, n_kills, parts, chosen.per_site):
                 continue
             share = time.monotonic() + (deadline - time.monotonic()) / (len(every) - i)
             torture = Torture(scenario, home, other)
             trials = {
                 "kills": kills(torture, state, chosen.seed, n_kills),
-                "errors": errors(torture, state, chosen.seed, chosen.every),
+                "errors": errors(torture, state, chosen.seed, chosen.per_site),
             }
             for number, _ in enumerate(alternating(*(trials[part] for part in parts)), start=1):
                 state.save()
-                if time.monotonic() > share and number >= len(parts):  # each part has at least one trial
+                is_share = time.monotonic() > share and number >= len(parts)  # each part has at least one trial
+                if is_share or (chosen.trials and number >= len(parts) * chosen.trials):
                     break
             done = {part: state.content.get(part, {}).get(scenario.name) for part in parts}
             print(f"{scenario.name} ({torture.seconds:.2f} s): {done}", flush=True)

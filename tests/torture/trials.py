@@ -36,8 +36,9 @@ class Torture:
         done = self.run(Fault(0))
         assert done.code == 0, done.output
         self.expected: Content = scenario.content(self.work, self.other)
-        self.n_calls, self.seconds = done.calls, done.seconds
+        self.sites, self.seconds = done.sites, done.seconds
         assert self.expected, scenario.name
+        assert self.sites, scenario.name
         assert not leftovers(self.work, self.other)
 
     def fresh(self) -> None:
@@ -62,7 +63,7 @@ class Torture:
                 done = self.run(kill_after=moment)
                 what = f"killed after {moment:.2f} s"
             else:
-                number = rng.randint(1, self.n_calls)
+                number = rng.randint(1, len(self.sites))
                 done = self.run(Fault(number, KILL))
                 what = f"killed in call {number}"
             if done.code == -9:
@@ -72,6 +73,13 @@ class Torture:
             self.check_kept(what, done)
         self.finish(what)
         return n_kills
+
+    def calls(self, rng: random.Random) -> list[int]:
+        """Numbers of all calls in random order, but first one of each site."""
+        numbers = list(range(1, len(self.sites) + 1))
+        rng.shuffle(numbers)
+        first = {self.sites[number - 1]: number for number in reversed(numbers)}
+        return sorted(numbers, key=lambda number: first[self.sites[number - 1]] != number)
 
     def fail_writing(self, kind: str, number: int) -> None:
         """Let a call fail; the command has to say so, and to finish when it is repeated."""

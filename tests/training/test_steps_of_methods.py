@@ -217,7 +217,7 @@ def test_rank_statistics(tmp_path: Path, pairs_over: str) -> None:
         return supervised(logits, torch.cat([y, y])) + torch.stack(terms).mean() + weight * consistency
 
     train(network, tmp_path)
-    compare(network, plain_train(start, loss, rate=0.1, decay=1e-4, decay_vectors=True), start)
+    compare(network, plain_train(start, loss, rate=0.001, decay=1e-4, decay_vectors=True), start)
     assert any(n_same)
 
 

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
 import torch
-from filelock import FileLock, Timeout
-from numpy.typing import NDArray
+from filelock import Timeout
 from PIL import Image
 from torch import Tensor
 
-from newkind.atomic import make_folder, write_errors
+from newkind import distributed
+from newkind.atomic import file_lock, make_folder, write_errors
 from newkind.backbone.allocator import keep_large_blocks
 from newkind.backbone.cache_plan import CacheKey, CachePlan, about, fit, images_of
 from newkind.backbone.decoded_views import views_or_skipped
-from newkind.backbone.token_cache import StoredViews, TokenCache, usable_images
+from newkind.backbone.division import Division
+from newkind.backbone.token_cache import StoredViews, TokenCache
 from newkind.backbone.token_store import TokenStore
 from newkind.backbone.tokens import Tokens
 from newkind.backbone.vit import Trunk
 from newkind.data import Collection, Images, Skipped
+from newkind.data.holdings import Holdings
 from newkind.data.prefetch import map_ahead, n_cpus
 from newkind.data.views import numbered_view, resize_for_views
 from newkind.errors import CacheError
+from newkind.schema import parse_json
 
 __all__ = ["build_cache"]
 
@@ -33,28 +37,29 @@ RESUME = "Then run the same command again. Finished images are kept."
 
 def build_cache(
     collection: Collection,
-    plans: Sequence[CachePlan],
+    division: Division,
     trunk: Trunk,
     *,
     device: torch.device | str = "cpu",
     advance: Callable[[int], None],
 ) -> TokenCache:
-    """Compute and store the tokens that plans lack; each image is decoded once for all of them.
+    """Compute and store the tokens of this process's share, wait for the others, and open the cache.
 
-    A build that was interrupted at any moment can be repeated; the bytes on disk will be the same.
+    Each image is decoded once for all plans. A build that was interrupted at any moment can be repeated; the bytes of every
+    record will be the same, and with the same number of processes those of all files.
 
     Parameters
     ----------
     collection : Collection
         Images.
-    plans : sequence of CachePlan
-        What to compute: one plan for tokens, or one per view for features. All have the same digests.
+    division : Division
+        What to compute, with one plan for tokens, or one per view for features.
     trunk : Trunk
         Frozen part of the backbone, on `device`.
     device : torch.device or str, default="cpu"
         Device of the trunk.
     advance : callable
-        Called with the number of images that were finished.
+        Called in the main process with the number of images that were finished by all processes.
 
     Returns
     -------
@@ -64,40 +69,60 @@ def build_cache(
     ------
     CacheError
         With code `disk-space` if the tokens do not fit on the disk, `cannot-write` if writing fails, `locked` if another
-        process builds the same cache, or an error of `TokenStore`.
+        job builds the same cache, or an error of `TokenStore`.
     """
     keep_large_blocks()
-    images, digests = images_of(collection), plans[0].digests
+    images, plans, rank = images_of(collection), division.plans, division.disks.rank
     if not fit(plans):
         raise _no_space(plans)
-    broken = {i: Skipped(images.names[i], "cannot be read") for i, digest in enumerate(digests) if not digest}
-    with ExitStack() as locks:
-        for plan in plans:
-            if plan.todo:
-                locks.enter_context(_exclusive(plan.folder))
-        parts = [_Part(plan, TokenStore(plan.folder, plan.layout, about=about(plan.key, plan.place))) for plan in plans]
-        _fill(images, parts, lambda views: trunk(views.to(device)), broken, advance)
-    stored = [StoredViews(part.store, part.slots(), part.plan.key.views) for part in parts]
+    broken: dict[int, Skipped] = {}
+    with distributed.joint_progress(advance) as count, ExitStack() as locks:
+        if division.groups:
+            for plan in plans:
+                if plan.todo:
+                    locks.enter_context(_exclusive(plan.folder, rank))
+            parts = [_Part(plan, _store(plan, part=rank)) for plan in plans]
+            _fill(images, parts, division.groups, lambda views: trunk(views.to(device)), broken, count)
+    return _opened(images, division, broken)
+
+
+def _store(plan: CachePlan, *, part: int = 0) -> TokenStore:
+    """The store of a plan, with what all processes have written to it until now."""
+    return TokenStore(plan.folder, plan.layout, about=about(plan.key, plan.place), part=part)
+
+
+def _opened(images: Images, division: Division, broken: dict[int, Skipped]) -> TokenCache:
+    """The finished cache: where every image is, and why others cannot be used; all processes have to ask."""
+    digests = division.plans[0].digests
+    stored = []
+    for plan in division.plans:
+        store = _store(plan)
+        slots = np.array([-1 if (slot := store.slot_of(d)) is None else slot for d in digests], dtype=np.int64)
+        stored.append(StoredViews(store, slots, plan.key.views))
+    held = division.disks.gather_masks(np.all([part.slots >= 0 for part in stored], axis=0), same=True)  # (D, N)
+    holdings = Holdings.of_disks(held, division.disks.of_process)
+    reasons = {i: Skipped(images.names[i], "cannot be read") for i, digest in enumerate(digests) if not digest}
+    mine = json.dumps({str(i): [skipped.reason, skipped.code] for i, skipped in broken.items()})
+    for found in distributed.gather_bytes(mine.encode()):
+        theirs = parse_json(found, dict[str, list[str]])
+        reasons |= {int(i): Skipped(images.names[int(i)], reason, code) for i, (reason, code) in theirs.items()}
     skipped = tuple(
-        broken.get(i, Skipped(images.names[i], "a copy of a broken image"))
-        for i in np.flatnonzero(~usable_images(stored)).tolist()
+        reasons.get(i, Skipped(images.names[i], "a copy of a broken image"))
+        for i in np.flatnonzero(~holdings.usable).tolist()
     )
-    return TokenCache(stored, skipped)
+    return TokenCache(stored, digests, skipped, holdings)
 
 
 class _Part:
-    """A store that is being filled: images that it lacks, and decoded views that wait for a complete group."""
+    """A store that is being filled: images that it lacks, and decoded views that wait for the end of their group."""
 
     def __init__(self, plan: CachePlan, store: TokenStore) -> None:
         self.plan, self.store = plan, store
-        # Another process may have written since the plan was made.
-        self.todo = {i for i in plan.todo if store.slot_of(plan.digests[i]) is None}
         self.waiting: list[tuple[int, Tensor]] = []
 
-    def add(self, image: int, views: Tensor) -> bool:
-        """Keep the views (V, 3, S, S) of an image; whether the group is complete."""
-        self.waiting.append((image, views))
-        return len(self.waiting) == self.plan.key.group
+    def lacks(self, image: int) -> bool:
+        """Whether the views of an image are to be computed; another job may have written since the plan was made."""
+        return self.store.slot_of(self.plan.digests[image]) is None
 
     def write(self, trunk: Callable[[Tensor], Tokens]) -> None:
         """Compute and write what is waiting."""
@@ -108,26 +133,21 @@ class _Part:
             self.store.append([self.plan.digests[i] for i, _ in self.waiting], trunk(views))
         self.waiting.clear()
 
-    def slots(self) -> NDArray[np.int64]:
-        """Record of each image (N,), -1 if it has none."""
-        found = map(self.store.slot_of, self.plan.digests)
-        return np.array([-1 if slot is None else slot for slot in found], dtype=np.int64)
-
 
 def _fill(
     images: Images,
     parts: list[_Part],
+    groups: Sequence[Sequence[int]],
     trunk: Callable[[Tensor], Tokens],
     broken: dict[int, Skipped],
     advance: Callable[[int], None],
 ) -> None:
-    """Decode every missing image once, in order, and write complete groups; images that cannot be decoded go to `broken`.
-
-    Each store has groups of its own, so that its bytes do not depend on which other views are computed at the same time.
-    """
+    """Decode every image of the groups once, and write group by group; images that cannot be decoded go to `broken`."""
 
     def views_of(i: int) -> list[tuple[_Part, Tensor]] | Skipped:
-        wanted = [part for part in parts if i in part.todo]
+        wanted = [part for part in parts if part.lacks(i)]
+        if not wanted:
+            return []
         return views_or_skipped(
             images,
             i,
@@ -137,24 +157,24 @@ def _fill(
             shorter_side=parts[0].plan.key.recipe.decoded,
         )
 
-    todo = sorted(set().union(*(part.todo for part in parts)))
-    advance(len(set().union(*(part.plan.todo for part in parts))) - len(todo))
-    ahead = 2 * max(part.plan.key.group for part in parts)
-    for i, found in zip(todo, map_ahead(views_of, todo, n_threads=n_cpus(), ahead=ahead), strict=True):
-        if isinstance(found, Skipped):
-            broken[i] = found
-        else:
-            for part, views in found:
-                if part.add(i, views):
-                    part.write(trunk)
-        advance(1)
-    for part in parts:
-        part.write(trunk)
+    in_order = [i for group in groups for i in group]
+    decoded = map_ahead(views_of, in_order, n_threads=n_cpus(), ahead=2 * parts[0].plan.key.group)
+    for group in groups:
+        for i in group:
+            found = next(decoded)
+            if isinstance(found, Skipped):
+                broken[i] = found
+            else:
+                for part, views in found:
+                    part.waiting.append((i, views))
+            advance(1)
+        for part in parts:
+            part.write(trunk)
 
 
 def _no_space(plans: Sequence[CachePlan]) -> CacheError:
     """Error for plans that do not fit on the disk."""
-    plan, needed = plans[0], sum(plan.bytes_todo for plan in plans)
+    plan, needed = plans[0], round(sum(plan.bytes_todo * plan.share for plan in plans))
     return CacheError(
         f"The tokens need {needed / 1e9:.1f} GB, but only {plan.free_bytes / 1e9:.1f} GB are free in "
         f"{plan.folder.parent}.",
@@ -167,11 +187,11 @@ def _no_space(plans: Sequence[CachePlan]) -> CacheError:
 
 
 @contextmanager
-def _exclusive(folder: Path) -> Iterator[None]:
-    """Hold the lock of a cache folder, or raise at once if another process holds it."""
-    lock = FileLock(folder / "lock")
+def _exclusive(folder: Path, part: int) -> Iterator[None]:
+    """Hold the lock of a part of a cache folder, or raise at once if another process holds it."""
     with write_errors(folder, error=CacheError, fix=RESUME):
         make_folder(folder)
+        lock = file_lock(folder / (f"lock-{part:05d}" if part else "lock"))
         try:
             lock.acquire(timeout=0)
         except Timeout:

@@ -142,7 +142,7 @@ def _describe(folder: Path) -> StoredCache:
         meta = read_json_file(folder / "meta.json", StoreFile)
         about, n_views = meta["about"], RecordLayout(**meta["layout"]).n_views
         entry = entry_dtype(1 if meta["format"] == 1 else n_views + 1)
-        n_images = (folder / "index.bin").stat().st_size // entry.itemsize
+        n_images = sum(index.stat().st_size // entry.itemsize for index in folder.glob("index*.bin"))
         content = f"tokens, {n_views} + 1 views" if "view" not in about else _view_name(int(about["view"]))
         content += f", {about['precision']}" if "precision" in about else ""
         return StoredCache(folder, str(about["place"]), str(about["backbone"]), content, n_images, size)

@@ -15,7 +15,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from newkind.backbone.decoded_views import content_digest
+import numpy as np
+
+from newkind import distributed
+from newkind.backbone.decoded_views import DIGEST_BYTES, content_digest
 from newkind.backbone.record_layout import RecordLayout
 from newkind.backbone.token_store import TokenStore
 from newkind.backbone.vit import Trunk
@@ -26,15 +29,16 @@ from newkind.data.views import ViewRecipe, random_views
 from newkind.errors import DataError
 from newkind.paths import cache_dir
 
-__all__ = ["CacheKey", "CachePlan", "image_digests", "plan_cache"]
+__all__ = ["CacheKey", "CachePlan", "image_digests", "joint_digests", "plan_cache"]
 
 GROUP = 8
 """Images that pass the trunk and are written to disk together. The last bit of a result can depend on the batch size, so groups
-are always the same, whether or not a build was interrupted."""
+are always the same, whoever computes them and whether or not a build was interrupted."""
 FEATURE_GROUP = 32
 """The same for features, of which a view has a hundredth of the bytes: writing 8 records at a time would wait for the disk."""
 SPARE_BYTES = 2**30
 """Free disk space that a cache leaves to others."""
+UNREADABLE = bytes(DIGEST_BYTES)
 MIN_VIEWS = 2
 """Views that a training step needs."""
 
@@ -155,6 +159,8 @@ class CachePlan:
         Images without tokens, each content once.
     free_bytes : int
         Free disk space.
+    share : float, default=1
+        Share of `todo` that is stored on this disk.
     """
 
     key: CacheKey
@@ -164,6 +170,7 @@ class CachePlan:
     digests: list[bytes]
     todo: list[int]
     free_bytes: int
+    share: float = 1.0
 
     @property
     def n_views_todo(self) -> int:
@@ -188,7 +195,7 @@ class CachePlan:
 
 def fit(plans: Sequence[CachePlan]) -> bool:
     """Whether the disk has space for all of these plans."""
-    needed = sum(plan.bytes_todo for plan in plans)
+    needed = sum(plan.bytes_todo * plan.share for plan in plans)
     return needed == 0 or needed + SPARE_BYTES <= plans[0].free_bytes
 
 
@@ -198,7 +205,39 @@ def image_digests(collection: Collection) -> list[bytes]:
     return list(map_ahead(lambda i: content_digest(images, i), range(len(images)), n_threads=n_cpus(), ahead=256))
 
 
-def plan_cache(collection: Collection, key: CacheKey, trunk: Trunk, *, digests: list[bytes] | None = None) -> CachePlan:
+def joint_digests(collection: Collection) -> list[bytes]:
+    """As `image_digests`, with the files divided among the processes, all of which have to ask.
+
+    Raises
+    ------
+    DataError
+        With code `other-data` if the processes have different images or labels.
+    """
+    images, catalog = images_of(collection), collection.catalog
+    own = hashlib.sha256(catalog.labels.astype("<i8").tobytes())
+    for name in (*catalog.class_names, *images.names):
+        own.update(name.encode("utf-8", "surrogatepass") + b"\0")
+    if len(set(distributed.gather_bytes(own.digest()))) > 1:
+        raise DataError(
+            "The machines have different data: the names of the images or the labels differ.",
+            fix="Copy the same files to every machine.",
+            code="other-data",
+        )
+    mine = np.array_split(np.arange(len(images)), distributed.world_size())[distributed.rank()].tolist()
+    found = map_ahead(lambda i: content_digest(images, i), mine, n_threads=n_cpus(), ahead=256)
+    joined = b"".join(distributed.gather_bytes(b"".join(digest or UNREADABLE for digest in found)))
+    digests = (joined[at : at + DIGEST_BYTES] for at in range(0, len(joined), DIGEST_BYTES))
+    return [b"" if digest == UNREADABLE else digest for digest in digests]
+
+
+def plan_cache(
+    collection: Collection,
+    key: CacheKey,
+    trunk: Trunk,
+    *,
+    digests: list[bytes] | None = None,
+    share: float = 1.0,
+) -> CachePlan:
     """Find which images have no tokens yet. If the disk has no space for all views, plan as many as fit.
 
     Parameters
@@ -211,6 +250,8 @@ def plan_cache(collection: Collection, key: CacheKey, trunk: Trunk, *, digests: 
         Frozen part of the backbone.
     digests : list of bytes, optional
         Result of `image_digests`. Default: computed here.
+    share : float, default=1
+        Share of the missing images that is stored on this disk.
 
     Returns
     -------
@@ -223,7 +264,7 @@ def plan_cache(collection: Collection, key: CacheKey, trunk: Trunk, *, digests: 
     """
     digests = image_digests(collection) if digests is None else digests
     while True:
-        plan = _plan(_place_of(collection), key, trunk, digests)
+        plan = replace(_plan(_place_of(collection), key, trunk, digests), share=share)
         # A cache that was begun is completed rather than replaced by a smaller one.
         if plan.fits or plan.n_stored or key.n_views <= MIN_VIEWS:
             return plan

@@ -11,10 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from newkind import distributed
 from newkind.backbone.decoded_views import content_digest, log_skipped, opened_with_digest
 from newkind.backbone.tokens import EVALUATION, EVERY_ROW, Batches, EvaluationBatch, Seed, Tokens, Views
 from newkind.backbone.vit import Trunk
 from newkind.data import Images, Skipped
+from newkind.data.holdings import Holdings
 from newkind.data.image_check import check_image
 from newkind.data.prefetch import map_ahead, n_cpus
 from newkind.data.views import ViewRecipe, numbered_view, random_view, resize_for_views
@@ -63,6 +65,7 @@ class OnlineTokens:
         self.recipe = recipe
         self.device = device
         self.seed = seed
+        self.holdings = Holdings.everywhere(len(images), distributed.world_size())
         self._is_checked = np.zeros(len(images), dtype=bool)
         self._broken: dict[int, Skipped] = {}
         self._digests: dict[int, bytes] = {}

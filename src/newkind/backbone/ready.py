@@ -9,8 +9,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from newkind import distributed
 from newkind.backbone.tokens import EVALUATION, EVERY_ROW, Batches, EvaluationBatch, Seed, Tokens, Views
 from newkind.data import Features, Skipped
+from newkind.data.holdings import Holdings
 from newkind.mapped import drop_pages
 
 __all__ = ["ReadyFeatures"]
@@ -31,6 +33,7 @@ class ReadyFeatures:
         self.features = features
         self.usable: NDArray[np.bool_] = np.ones(len(features), dtype=bool)
         self.skipped: tuple[Skipped, ...] = ()
+        self.holdings = Holdings.everywhere(len(features), distributed.world_size())
 
     def content_hash(self) -> bytes:
         """Digest of all features."""

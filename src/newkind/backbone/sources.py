@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from newkind import distributed
 from newkind.backbone.cache_builder import build_cache
-from newkind.backbone.cache_plan import CacheKey, CachePlan, image_digests, plan_cache
+from newkind.backbone.cache_plan import CacheKey, CachePlan, image_digests, joint_digests, plan_cache
 from newkind.backbone.decoded_views import log_skipped
+from newkind.backbone.disks import Disks
+from newkind.backbone.division import Division, divide
 from newkind.backbone.loader import Backbone
 from newkind.backbone.online import OnlineTokens
 from newkind.backbone.ready import ReadyFeatures
@@ -18,6 +21,7 @@ from newkind.config import BackboneConfig
 from newkind.data import Collection, Features
 from newkind.data.views import ViewRecipe, random_views
 from newkind.errors import DataError
+from newkind.paths import cache_dir
 from newkind.progress import data_size, duration, progress_bar
 
 __all__ = [
@@ -47,7 +51,7 @@ def open_source(
     """Open the token source of a collection.
 
     A collection of features is its own source. Images have a token cache, whose missing part is announced and computed here,
-    or online tokens. With several processes, the first process of each machine builds the cache and the others open it.
+    or online tokens. With several processes, each computes its share of the cache.
 
     Parameters
     ----------
@@ -96,8 +100,8 @@ def open_cache(
     """Open the token cache of a collection of images, after computing what is missing.
 
     If nothing in the backbone is tuned, it contains features instead of tokens, in one store per view: what other calls
-    have computed is used, and only missing views are added. With several processes, the first process of each machine
-    computes them and the others open the cache afterwards.
+    have computed is used, and only missing views are added. With several processes, of one or several machines, each computes
+    its share; an image is computed once and stays on the disk of that process.
 
     Parameters
     ----------
@@ -123,14 +127,14 @@ def open_cache(
     CacheError
         If the token cache is damaged, does not fit on the disk, or is being built by another process.
     """
-    cache = None
-    if distributed.first_on_machine():
-        plans = plan_caches(collection, config, backbone, views=views, digests=digests)
-        _announce(plans, config, backbone)
-        cache = _build(collection, backbone, plans)
-    distributed.barrier()
-    if cache is None:
-        cache = _build(collection, backbone, plan_caches(collection, config, backbone, views=views, digests=digests))
+    digests = digests or joint_digests(collection)
+    disks = Disks.find(cache_dir("tokens"))
+    plans = plan_caches(collection, config, backbone, views=views, digests=digests, disks=disks)
+    division = divide(collection, plans, disks)
+    _announce(division, config, backbone)
+    show = distributed.main_process() and division.n_images > 0
+    with progress_bar("Computing features", division.n_images, show=show) as advance:
+        cache = build_cache(collection, division, backbone.trunk, device=backbone.device, advance=advance)
     log_skipped(cache.skipped)
     return cache
 
@@ -151,7 +155,8 @@ def announce_cache(
     views : tuple of int, default=(0,)
         As in `open_cache`.
     """
-    _announce(plan_caches(collection, config, backbone, views=views), config, backbone)
+    plans = plan_caches(collection, config, backbone, views=views)
+    _announce(divide(collection, plans), config, backbone)
 
 
 def plan_caches(
@@ -161,8 +166,12 @@ def plan_caches(
     *,
     views: Views = EVALUATION,
     digests: list[bytes] | None = None,
+    disks: Disks | None = None,
 ) -> list[CachePlan]:
-    """Find which images are in the token cache and which are missing: one plan for tokens, one per view for features."""
+    """Find which images are in the token cache and which are missing: one plan for tokens, one per view for features.
+
+    What is on other disks than that of this process counts as missing; with `disks`, all processes plan the same views.
+    """
     recipe, digests = ViewRecipe(image_size=config.image_size), digests or image_digests(collection)
     if config.tuned_blocks == 0:
         keys = [
@@ -190,24 +199,28 @@ def plan_caches(
                 patch_tokens=config.patch_tokens,
             )
         ]
-    return [plan_cache(collection, key, backbone.trunk, digests=digests) for key in keys]
+    disks = disks or Disks()
+    plans = [plan_cache(collection, key, backbone.trunk, digests=digests, share=disks.share) for key in keys]
+    if (n_views := _joint_n_views(plans[0], disks)) != plans[0].key.n_views:
+        key = replace(plans[0].key, n_views=n_views)
+        exact = plan_cache(collection, key, backbone.trunk, digests=digests, share=0)  # whether or not it fits here
+        return [replace(exact, share=disks.share)]
+    return plans
 
 
-def _build(collection: Collection, backbone: Backbone, plans: list[CachePlan]) -> TokenCache:
-    """Compute what is missing, with a progress bar."""
-    n_images = _n_images(plans)
-    with progress_bar("Computing features", n_images, show=bool(n_images)) as advance:
-        return build_cache(collection, plans, backbone.trunk, device=backbone.device, advance=advance)
+def _joint_n_views(plan: CachePlan, disks: Disks) -> int:
+    """Number of random views that every disk has space for; that of a cache which was begun on some disk."""
+    if len(disks.of_process) == 1:
+        return plan.key.n_views
+    own = plan.key.n_views.to_bytes(4, "little") + bytes([plan.n_stored > 0])
+    found = [(int.from_bytes(row[:4], "little"), bool(row[4])) for row in distributed.gather_bytes(own)]
+    return max((n for n, is_begun in found if is_begun), default=min(n for n, _ in found))
 
 
-def _n_images(plans: list[CachePlan]) -> int:
-    """Number of images that miss at least one view."""
-    return len(set[int]().union(*(plan.todo for plan in plans)))
-
-
-def _announce(plans: list[CachePlan], config: BackboneConfig, backbone: Backbone) -> None:
-    """Log the work that plans describe."""
-    first, n_images = plans[0], _n_images(plans)
+def _announce(division: Division, config: BackboneConfig, backbone: Backbone) -> None:
+    """Log the work of all processes together."""
+    plans, n_images = division.plans, division.n_images
+    first, n_processes = plans[0], len(division.disks.of_process)
     if first.key.view is None and first.key.n_views < config.views:
         logger.warning(
             f"The disk has space for {first.key.n_views} views per image instead of {config.views}; using those."
@@ -218,9 +231,12 @@ def _announce(plans: list[CachePlan], config: BackboneConfig, backbone: Backbone
     if n_stored := sum(plan.n_stored * len(plan.key.views) for plan in plans):
         logger.info(f"{_counted(n_stored, 'view')} of these images are in the cache already.")
     n_views = sum(plan.n_views_todo for plan in plans)
-    seconds = n_views * seconds_per_view(backbone.trunk, config.image_size, device=backbone.device)
+    if not distributed.main_process():
+        return
+    seconds = n_views * seconds_per_view(backbone.trunk, config.image_size, device=backbone.device) / n_processes
     logger.info(
-        f"{_work(n_images, n_views, config, backbone, seconds)}, "
+        f"{_work(n_images, n_views, config, backbone, seconds)}"
+        f"{f' in {n_processes} processes' if n_processes > 1 else ''}, "
         f"{data_size(sum(plan.bytes_todo for plan in plans))} on disk ({first.free_bytes / 1e9:.0f} GB free)."
     )
 

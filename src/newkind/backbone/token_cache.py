@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from newkind.backbone.token_store import TokenStore
 from newkind.backbone.tokens import EVALUATION, EVERY_ROW, Batches, EvaluationBatch, Seed, Tokens, Views
 from newkind.data import Skipped
+from newkind.data.holdings import Holdings
 from newkind.data.prefetch import prefetch
 from newkind.errors import CacheError
 
@@ -27,7 +28,7 @@ class StoredViews(NamedTuple):
     store : TokenStore
         Records of these views.
     slots : ndarray of int64, shape (N,)
-        Record of each image; -1 for an image that cannot be decoded.
+        Record of each image; -1 for an image that cannot be decoded, or is on the disk of another machine.
     views : tuple of int
         Numbers of the views of a record, in order.
     """
@@ -35,12 +36,6 @@ class StoredViews(NamedTuple):
     store: TokenStore
     slots: NDArray[np.int64]
     views: Views
-
-
-def usable_images(parts: Sequence[StoredViews]) -> NDArray[np.bool_]:
-    """Whether each image has a record in every store, shape (N,)."""
-    usable: NDArray[np.bool_] = np.all([part.slots >= 0 for part in parts], axis=0)
-    return usable
 
 
 class _Wanted(NamedTuple):
@@ -57,8 +52,12 @@ class TokenCache:
     ----------
     parts : sequence of StoredViews
         One store with tokens of several views, or one store per view with features.
+    digests : sequence of bytes, length N
+        Digest of the content of each image.
     skipped : tuple of Skipped
         Images that cannot be decoded, with the reasons.
+    holdings : Holdings
+        Which process reads which images.
 
     Attributes
     ----------
@@ -66,9 +65,17 @@ class TokenCache:
         Number of random views per image to draw from. A study may set it to less than there are.
     """
 
-    def __init__(self, parts: Sequence[StoredViews], skipped: tuple[Skipped, ...]) -> None:
+    def __init__(
+        self,
+        parts: Sequence[StoredViews],
+        digests: Sequence[bytes],
+        skipped: tuple[Skipped, ...],
+        holdings: Holdings,
+    ) -> None:
         self.parts = tuple(parts)
         self.skipped = skipped
+        self.holdings = holdings
+        self._digests = digests
         self.random = np.array(sorted(v for part in parts for v in part.views if v > 0), dtype=np.int64)
         self.n_views = len(self.random)
         self._places = {view: (part, i) for part in parts for i, view in enumerate(part.views)}
@@ -85,12 +92,12 @@ class TokenCache:
 
     @property
     def usable(self) -> NDArray[np.bool_]:
-        """Whether each image has tokens, shape (N,)."""
-        return usable_images(self.parts)
+        """Whether each image has tokens, on this disk or another, shape (N,)."""
+        return self.holdings.usable
 
     def content_hash(self) -> bytes:
         """Digest of the content of the usable images."""
-        return hashlib.sha256(self.store.digests(self.slots[self.usable])).digest()
+        return hashlib.sha256(b"".join(self._digests[i] for i in np.flatnonzero(self.usable).tolist())).digest()
 
     def stored(self, views: Views) -> Views:
         """Those of `views` that are in the cache: a disk without space has fewer random views."""

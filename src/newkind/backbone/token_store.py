@@ -5,6 +5,9 @@ A folder contains `meta.json` (what the records are), `index.bin` (a digest and 
 flushed to disk. If the process is killed, the store is complete up to its last group. A record is found by the digest of
 its image, so a changed image becomes a new record and the others stay as they are.
 
+Several processes write to one store at the same time, each to a part of its own: process 0 to the files above, process P
+to `index-P.bin` and `tokens-P-NNNNN.bin`. Records of all parts are read, whoever wrote them.
+
 Each view has a checksum, which is compared when the view is first read. The CRC-32 of a view takes about a quarter of the
 time of its conversion to fp32. Once per view and process this is well below 1 % of a training, so that checking only a
 sample of the records would save nothing.
@@ -19,6 +22,7 @@ import json
 import os
 import weakref
 import zlib
+from bisect import bisect_right
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO, TypedDict
@@ -26,7 +30,7 @@ from typing import Any, BinaryIO, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from newkind.atomic import make_folder, write_bytes, write_errors
+from newkind.atomic import file_lock, make_folder, write_bytes, write_errors
 from newkind.backbone.decoded_views import DIGEST_BYTES
 from newkind.backbone.record_layout import LayoutFile, RecordLayout
 from newkind.backbone.tokens import Tokens
@@ -67,6 +71,8 @@ class TokenStore:
         Layout of the records.
     about : dict
         What the records are, as JSON. An existing store must have the same layout and description.
+    part : int, default=0
+        Part that new records are appended to; nobody else may write to it at the same time.
 
     Raises
     ------
@@ -75,24 +81,26 @@ class TokenStore:
         records.
     """
 
-    def __init__(self, folder: Path, layout: RecordLayout, *, about: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, layout: RecordLayout, *, about: dict[str, Any], part: int = 0) -> None:
         self.folder = folder
         self.layout = layout
+        self.part = part
         self._view_dtype = layout.view_dtype()
         self.per_shard = max(1, SHARD_BYTES // layout.record_bytes)
-        self._files: dict[int, BinaryIO] = {}
+        self._files: dict[tuple[int, int], BinaryIO] = {}
         weakref.finalize(self, _close_all, self._files)
         with write_errors(folder, error=CacheError):
             make_folder(folder)
         found = self._check_meta({"format": FORMAT, "layout": asdict(layout), "about": about})
         self.n_checksums = 1 if found == 1 else layout.n_views + 1
         self._entry = entry_dtype(self.n_checksums)
-        entries = self._read_index()
-        self._digests = [entry.tobytes() for entry in entries["digest"]]
+        self._digests: list[bytes] = []
+        self._crcs: list[list[int]] = []
+        others = {0, *map(_part_of, folder.glob("index-*.bin"))} - {part}
+        self._parts = [*sorted(others), part]  # its own is the last, because it grows
+        self._starts = [self._open_part(number) for number in self._parts]  # first record of each part
         self._slots = {digest: slot for slot, digest in enumerate(self._digests)}
-        self._crcs: list[list[int]] = entries["crc"].tolist()
         self._verified = bytearray(len(self) * self.n_checksums)
-        self._check_shards()
 
     def __len__(self) -> int:
         return len(self._digests)
@@ -112,21 +120,6 @@ class TokenStore:
         """
         return self._slots.get(digest)
 
-    def digests(self, slots: NDArray[np.int64]) -> bytes:
-        """Digests of records.
-
-        Parameters
-        ----------
-        slots : ndarray of int64, shape (n,)
-            Numbers of records, or -1.
-
-        Returns
-        -------
-        bytes
-            The digests, concatenated; zeros for -1.
-        """
-        return b"".join(self._digests[slot] if slot >= 0 else bytes(DIGEST_BYTES) for slot in slots.tolist())
-
     def append(self, digests: list[bytes], tokens: Tokens) -> None:
         """Add records. When this returns, they are on disk.
 
@@ -141,16 +134,19 @@ class TokenStore:
         entries = np.zeros(len(digests), dtype=self._entry)
         part = self.layout.record_bytes // self.n_checksums
         for i, (digest, record) in enumerate(zip(digests, records, strict=True)):
-            shard, row = divmod(len(self) + i, self.per_shard)
+            file, at = self._file(len(self) + i, write=True)
             content = record.tobytes()
-            _write_all(self._shard(shard, write=True), row * self.layout.record_bytes, content)
+            _write_all(file, at, content)
             crcs = [zlib.crc32(content[at : at + part]) for at in range(0, len(content), part)]
             entries[i] = (digest, crcs, 0)
             entries[i]["check"] = zlib.crc32(entries[i].tobytes()[:-4])
-        for shard in {slot // self.per_shard for slot in range(len(self), len(self) + len(digests))}:
-            os.fsync(self._shard(shard, write=True).fileno())
-        with open(self.folder / "index.bin", "r+b") as index:
-            index.seek(len(self) * self._entry.itemsize)
+        start = self._starts[-1]
+        for shard in {(slot - start) // self.per_shard for slot in range(len(self), len(self) + len(digests))}:
+            os.fsync(self._file(start + shard * self.per_shard, write=True)[0].fileno())
+        index_file = self._index(self.part)
+        index_file.touch()
+        with open(index_file, "r+b") as index:
+            index.seek((len(self) - start) * self._entry.itemsize)
             index.truncate()  # an incomplete entry of a process that was killed
             index.write(entries.tobytes())
             index.flush()
@@ -199,9 +195,8 @@ class TokenStore:
         size = self._view_dtype.itemsize
         rows = packed.view(np.uint8).reshape(len(slots), size)
         for row, slot, view in zip(rows, slots.tolist(), views.tolist(), strict=True):
-            shard, at = divmod(slot, self.per_shard)
-            file = self._shard(shard, write=False)
-            file.seek(at * self.layout.record_bytes + view * size)
+            file, at = self._file(slot, write=False)
+            file.seek(at + view * size)
             if file.readinto(row.data) != size:  # type: ignore[attr-defined]
                 raise self._damaged(f"{file.name} was truncated while it was in use.")
             self._verify(slot, view, row.data)
@@ -233,41 +228,61 @@ class TokenStore:
 
     def _part(self, slot: int, part: int) -> bytes:
         """Bytes of a record that have one checksum."""
-        shard, row = divmod(slot, self.per_shard)
         size = self.layout.record_bytes // self.n_checksums
-        file = self._shard(shard, write=False)
-        file.seek(row * self.layout.record_bytes + part * size)
+        file, at = self._file(slot, write=False)
+        file.seek(at + part * size)
         return file.read(size)
 
     def close(self) -> None:
         """Close all files; they are opened again when needed."""
         _close_all(self._files)
 
-    def _shard(self, number: int, *, write: bool) -> BinaryIO:
-        """Open file of a shard; only the OPEN_SHARDS last used ones stay open."""
-        file = self._files.pop(number, None)
+    def _index(self, part: int) -> Path:
+        """Index of a part."""
+        return self.folder / (f"index-{part:05d}.bin" if part else "index.bin")
+
+    def _shard(self, part: int, shard: int) -> Path:
+        """A file of a part."""
+        return self.folder / f"tokens-{f'{part:05d}-' if part else ''}{shard:05d}.bin"
+
+    def _file(self, slot: int, *, write: bool) -> tuple[BinaryIO, int]:
+        """Open file of a record, and where the record starts; only the OPEN_SHARDS last used files stay open."""
+        at = bisect_right(self._starts, slot) - 1
+        shard, row = divmod(slot - self._starts[at], self.per_shard)
+        key = self._parts[at], shard
+        file = self._files.pop(key, None)
         if file is not None and write and not file.writable():
             file.close()
             file = None
         if file is None:
-            path = self.folder / f"tokens-{number:05d}.bin"
+            path = self._shard(*key)
             if write and not path.exists():
                 path.touch()
             file = open(path, "r+b" if write else "rb", buffering=0)  # noqa: SIM115 - closed here or in close()
-        self._files[number] = file  # the last used one is the last in the dict
+        self._files[key] = file  # the last used one is the last in the dict
         while len(self._files) > OPEN_SHARDS:
             self._files.pop(next(iter(self._files))).close()
-        return file
+        return file, row * self.layout.record_bytes
+
+    def _open_part(self, part: int) -> int:
+        """Add the records of a part; the number of the first one."""
+        start, index = len(self), self._index(part)
+        if part == 0 or index.exists():  # the others are created with their first records
+            entries = self._read_index(index)
+            self._check_shards(part, len(entries))
+            self._digests += [entry.tobytes() for entry in entries["digest"]]
+            self._crcs += entries["crc"].tolist()
+        return start
 
     def _check_meta(self, meta: dict[str, Any]) -> int:
         """Write `meta.json` of a new store, or compare that of an existing one; returns its format."""
         path = self.folder / "meta.json"
         wanted = parse_json(json.dumps(meta), dict)
         if not path.exists():
-            with write_errors(self.folder, error=CacheError):
-                (self.folder / "index.bin").touch()
-            write_bytes(path, json.dumps(meta, indent=2).encode(), error=CacheError)
-            return FORMAT
+            with write_errors(self.folder, error=CacheError), file_lock(self.folder / "meta.lock"):
+                if not path.exists():  # several processes may create it at the same moment
+                    (self.folder / "index.bin").touch()
+                    write_bytes(path, json.dumps(meta, indent=2).encode(), error=CacheError)
         try:
             found: dict[str, Any] = dict(read_json_file(path, StoreFile))
             found["layout"] = asdict(RecordLayout(**found["layout"]))  # with fields that are newer than the store
@@ -282,25 +297,25 @@ class TokenStore:
             )
         return int(found["format"])
 
-    def _read_index(self) -> NDArray[np.void]:
-        """Complete entries of the index."""
+    def _read_index(self, path: Path) -> NDArray[np.void]:
+        """Complete entries of an index."""
         try:
-            content = (self.folder / "index.bin").read_bytes()
+            content = path.read_bytes()
         except OSError as error:
-            raise self._damaged(f"The index of {self.folder} cannot be read ({error.strerror}).") from None
+            raise self._damaged(f"{path} cannot be read ({error.strerror}).") from None
         size = self._entry.itemsize
         entries = np.frombuffer(content[: len(content) // size * size], dtype=self._entry)
         is_sound = np.array([zlib.crc32(entry.tobytes()[:-4]) == int(entry["check"]) for entry in entries], dtype=bool)
         n_sound = len(entries) if is_sound.all() else int(is_sound.argmin())
         if is_sound[n_sound:].any():  # a killed process leaves an incomplete end, but never a gap
-            raise self._damaged(f"The index of {self.folder} is damaged at record {n_sound}.", record=n_sound)
+            raise self._damaged(f"{path} is damaged at record {n_sound}.", record=n_sound)
         return entries[:n_sound]
 
-    def _check_shards(self) -> None:
-        """Check that the shards are long enough for all records of the index."""
-        for shard in range(-(-len(self) // self.per_shard)):
-            path = self.folder / f"tokens-{shard:05d}.bin"
-            n = min(self.per_shard, len(self) - shard * self.per_shard)
+    def _check_shards(self, part: int, n_records: int) -> None:
+        """Check that the shards of a part are long enough for all records of its index."""
+        for shard in range(-(-n_records // self.per_shard)):
+            path = self._shard(part, shard)
+            n = min(self.per_shard, n_records - shard * self.per_shard)
             size = path.stat().st_size if path.exists() else 0
             if size < n * self.layout.record_bytes:
                 raise self._damaged(
@@ -324,7 +339,13 @@ def _write_all(file: BinaryIO, at: int, content: bytes) -> None:
         rest = rest[file.write(rest) :]
 
 
-def _close_all(files: dict[int, BinaryIO]) -> None:
+def _part_of(index: Path) -> int:
+    """Number of the part of an index file; 0 for a file of another name."""
+    number = index.stem.removeprefix("index-")
+    return int(number) if number.isdecimal() else 0
+
+
+def _close_all(files: dict[tuple[int, int], BinaryIO]) -> None:
     """Close and forget open files."""
     for file in files.values():
         file.close()

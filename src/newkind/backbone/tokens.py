@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from newkind.data import Skipped
+from newkind.data.holdings import Holdings
 
 __all__ = [
     "EVALUATION",
@@ -149,6 +150,11 @@ class TokenSource(Protocol):
         ...
 
     @property
+    def holdings(self) -> Holdings:
+        """Which process can read which images."""
+        ...
+
+    @property
     def n_views(self) -> int | None:
         """Number of different random views per image: None if unlimited, 0 for ready features."""
         ...
@@ -165,7 +171,7 @@ class TokenSource(Protocol):
         Parameters
         ----------
         batches : iterator of ndarray of int64, shape (B,)
-            Image numbers of each batch. All images must be usable.
+            Image numbers of each batch. All images must be usable, and held by this process in the `rows` that it wants.
         n_views : int
             Number of views per image.
         seed : tuple of int
@@ -187,7 +193,7 @@ class TokenSource(Protocol):
         Parameters
         ----------
         batches : iterator of ndarray of int64, shape (B,)
-            Image numbers of each batch. They need not be usable; nothing is decoded twice.
+            Image numbers of each batch, held by this process. They need not be usable; nothing is decoded twice.
         views : tuple of int, default=(0,)
             Numbers of the views. Ready features have only one view, which they give for every number.
 

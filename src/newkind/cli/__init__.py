@@ -121,9 +121,17 @@ def main() -> None:
         except NewkindError as error:
             if "--debug" in sys.argv:
                 raise
+            if _is_said():
+                raise SystemExit(2) from None
             _fail(_name_options(error.what), _name_options(error.fix), error.code)
         finally:
             _flush()  # here, where an error still has a handler
+
+
+def _is_said() -> bool:
+    """Whether another process of the same job and machine has printed its error."""
+    failure = sys.modules.get("newkind.process_failure")  # imported by commands that several processes can run
+    return failure is not None and not failure.is_first_to_say()
 
 
 def _name_options(text: str) -> str:

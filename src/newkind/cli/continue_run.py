@@ -29,6 +29,7 @@ def continue_run(run_before: Path, options: dict[str, Any]) -> None:
     from newkind.pipeline.continue_run import ContinueConfig
     from newkind.pipeline.continue_run import continue_run as run_continuation
     from newkind.pipeline.continued_images import open_continued
+    from newkind.reading import split_reading
     from newkind.runs.run import Run
 
     how = {name: bool(options.pop(name, False)) for name in ("overwrite", "resume")}
@@ -38,6 +39,7 @@ def continue_run(run_before: Path, options: dict[str, Any]) -> None:
         options.pop(name, None)
     if number := options.pop("n_categories", None):
         options["n_categories"] = _number(number)
+    reading, options = split_reading(options)
     if other := sorted(options.keys() - {field.name for field in fields(ContinueConfig)}):
         raise ConfigError(
             f"`{other[0]}` is that of the run that is continued.",
@@ -46,7 +48,7 @@ def continue_run(run_before: Path, options: dict[str, Any]) -> None:
             setting=other[0],
         )
     before = Run.open(run_before)
-    images = open_continued(before, data=data, add=add)
+    images = open_continued(before, data=data, add=add, reading=reading)
     outcome = run_continuation(before, images, out, ContinueConfig(**options), **how)
     print_outcome(outcome, report_outcome(outcome, images.collection) if report else None)
 

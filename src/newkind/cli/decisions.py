@@ -106,7 +106,7 @@ def approve(
     name: Annotated[str, typer.Option(help="New name of the category.")] = "",
     without: Annotated[
         list[str] | None,
-        typer.Option(help="Image that does not belong to the category; repeat it for several."),
+        typer.Option(help="Image that does not belong to the category, or to its own; repeat it for several."),
     ] = None,
     dry_run: DryRun = False,
     author: Author = None,

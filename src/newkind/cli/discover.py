@@ -98,11 +98,12 @@ def discover(
     from newkind.data import open_data
     from newkind.effort import Amount
     from newkind.pipeline.configure import configure, read_settings
+    from newkind.process_failure import clear_message
 
     _refuse_both(overwrite=overwrite, resume=resume)
     distributed.init_from_environment()
     _hide_messages_of_others()
-    with distributed.clear_message(), _names_what_is_left(out):
+    with clear_message(), _names_what_is_left(out):
         if run_before is not None:
             continue_run(run_before, given_options(context))
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,10 +11,15 @@ from newkind.cli.options import Data, config_options
 from newkind.config import BackboneConfig
 from newkind.reading import ReadingConfig
 
+if TYPE_CHECKING:
+    from newkind.data import Collection
+    from newkind.pipeline.compute_features import ComputedFeatures
+
 __all__ = ["features"]
 
 OUT = "Folder of the features, which `discover` opens as data. The same command completes it after an interruption."
 SHARD = "Number of this worker, from 0, and number of workers, which share the folder. Default: 0/1."
+RAY = "Number of workers on a Ray cluster, one core or GPU each, to which the work is given. Default: no Ray."
 VIEWS = "Number of random views per image that are averaged with the evaluation view."
 
 
@@ -27,32 +32,21 @@ def features(
     shard: Annotated[str | None, typer.Option(help=SHARD, metavar="I/N")] = None,
     views: Annotated[int, typer.Option(help=VIEWS, min=0)] = 2,
     part_size: Annotated[int, typer.Option(help="Number of images per file.", min=1)] = 1024,
+    ray_workers: Annotated[int | None, typer.Option(help=RAY, min=1)] = None,
 ) -> None:
     """Compute features of images into a folder that several machines can fill, without a network between them."""
     import logging
 
-    from newkind import distributed
     from newkind.cli.messages import next_command, print_line
     from newkind.data import open_data
     from newkind.data.wording import count, shell_quoted
-    from newkind.pipeline.compute_features import compute_features
-    from newkind.progress import progress_bar
-    from newkind.shard import Shard
 
-    distributed.init_from_environment()
-    own = Shard.parse(shard or "0/1").divided(rank=distributed.rank(), n_processes=distributed.world_size())
+    options = {"n_views": views, "part_size": part_size}
     collection = open_data(data, **reading.given())
-    with (
-        distributed.clear_message(),
-        progress_bar(
-            "Computing features", len(collection.catalog) // own.count, show=distributed.main_process()
-        ) as advance,
-    ):
-        found = compute_features(
-            collection, backbone, out, shard=own, n_views=views, part_size=part_size, advance=advance
-        )
-        distributed.barrier()
-    distributed.shutdown()
+    if ray_workers is None:
+        found = _own_share(collection, backbone, out, shard, options)
+    else:
+        found = _on_ray(collection, backbone, out, shard, ray_workers, options)
     logger = logging.getLogger(__name__)
     if found.n_found:
         logger.info(f"{count(found.n_found, 'part')} of {found.n_parts} existed already.")
@@ -61,3 +55,49 @@ def features(
     print_line(f"Results: {out}")
     if found.is_complete:
         next_command(f"newkind discover {shell_quoted(str(out))} --out RUN")
+
+
+def _own_share(
+    collection: Collection, backbone: BackboneConfig, out: Path, shard: str | None, options: dict[str, int]
+) -> ComputedFeatures:
+    """Compute the parts of this worker, or under torchrun of this process of it."""
+    from newkind import distributed
+    from newkind.pipeline.compute_features import FeatureParts, compute_features
+    from newkind.process_failure import clear_message
+    from newkind.progress import progress_bar
+    from newkind.shard import Shard
+
+    distributed.init_from_environment()
+    own = Shard.parse(shard or "0/1").divided(rank=distributed.rank(), n_processes=distributed.world_size())
+    n_own = len(collection.catalog) // own.count
+    with clear_message():
+        with progress_bar("Computing features", n_own, show=distributed.main_process()) as advance:
+            parts = FeatureParts(collection, backbone, out, **options)
+            found = compute_features(parts, shard=own, advance=advance)
+        distributed.barrier()
+    distributed.shutdown()
+    return found
+
+
+def _on_ray(
+    collection: Collection,
+    backbone: BackboneConfig,
+    out: Path,
+    shard: str | None,
+    n_workers: int,
+    options: dict[str, int],
+) -> ComputedFeatures:
+    """Compute all parts on a Ray cluster."""
+    from newkind.errors import ConfigError
+    from newkind.pipeline.ray_features import compute_on_ray
+    from newkind.progress import progress_bar
+
+    if shard is not None:
+        raise ConfigError(
+            "`shard` does not apply to a Ray cluster, which divides the work itself.",
+            fix="Leave it out.",
+            code="unused-option",
+            setting="shard",
+        )
+    with progress_bar("Computing features", len(collection.catalog)) as advance:
+        return compute_on_ray(collection, backbone, out, n_workers=n_workers, advance=advance, **options)

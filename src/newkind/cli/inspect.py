@@ -102,6 +102,8 @@ def _overview(inspection: Inspection) -> dict[str, str]:
 
 def _spread(counts: list[int]) -> str:
     """Number of classes, and how many labelled images they have."""
+    from statistics import median
+
     from newkind.data.wording import count
 
     if not counts:
@@ -109,7 +111,7 @@ def _spread(counts: list[int]) -> str:
     ordered = sorted(counts)
     per_class = f"{ordered[0]:,} per class"
     if ordered[0] < ordered[-1]:
-        per_class = f"{ordered[0]:,} to {ordered[-1]:,} per class, median {ordered[len(ordered) // 2]:,}"
+        per_class = f"{ordered[0]:,} to {ordered[-1]:,} per class, median {median(ordered):g}"
     return f" in {count(len(counts), 'known class', 'known classes')} ({per_class})"
 
 

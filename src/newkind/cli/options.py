@@ -14,10 +14,19 @@ from newkind.config import BackboneConfig, TrainingConfig, parameter_docs
 from newkind.reading import ReadingConfig
 from newkind.setting import choices_of, value_type
 
-__all__ = ["DATA", "Data", "MinConfidence", "RunFolder", "config_options", "given_options", "option_names"]
+__all__ = [
+    "DATA",
+    "LEFT_OUT",
+    "Data",
+    "MinConfidence",
+    "RunFolder",
+    "config_options",
+    "given_options",
+    "option_names",
+]
 
 DATA = (
-    "A folder, a table (.csv, .tsv, .jsonl, .xlsx, .parquet), boxes of a detector (.json), an .npz, .npy or .tar "
+    "A folder, a table (.csv, .tsv, .jsonl, .xlsx, .parquet), boxes of a detector (.json), an .npz, .npy, .tar or .parquet "
     "file, or a published benchmark as NAME:FOLDER."
 )
 Data = Annotated[str, typer.Argument(help=DATA)]
@@ -30,6 +39,8 @@ MinConfidence = Annotated[
         show_default=False,
     ),
 ]
+LEFT_OUT = object()
+"""Default of a field for which a verb has no option."""
 PANELS = {TrainingConfig: "Training", BackboneConfig: "Backbone and views", ReadingConfig: "Columns, boxes and groups"}
 
 
@@ -42,7 +53,7 @@ def config_options(**configs: type | tuple[type, dict[str, Any]]) -> Callable[[C
     ----------
     **configs : type, or (type, dict)
         Parameter of the verb to config class, optionally with other defaults for this verb. A default of None means that
-        the option was not given, and the field keeps the class's default.
+        the option was not given, and the field keeps the class's default; LEFT_OUT, that there is no option.
 
     Returns
     -------
@@ -98,6 +109,8 @@ def _options(config: type, changed: dict[str, Any], taken: set[str]) -> dict[str
         if name is None or name in taken:
             continue
         default = changed.get(item.name, None if item.default is MISSING else item.default)
+        if default is LEFT_OUT:
+            continue
         found[item.name] = inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY,

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from newkind.cli.options import MinConfidence
+from newkind.cli.options import LEFT_OUT, MinConfidence, config_options, given_options
+from newkind.reading import ReadingConfig
 
 if TYPE_CHECKING:
-    from newkind.data.items import Features, FileImages, Images
+    from newkind.data.items import Features, Images
+    from newkind.pipeline.predict_inputs import Inputs
     from newkind.pipeline.predict_parts import InputParts
     from newkind.runs.assignment import Assignment
     from newkind.runs.model_io import LoadedModel
@@ -22,16 +24,24 @@ if TYPE_CHECKING:
 __all__ = ["check_out", "check_unused", "predict", "write_lines"]
 
 REPORT = "Also write a page with the images: as --out, but .html, or predictions.html."
-IMAGES = "Images, folders, .txt lists of images, .npz files with features, or one .json or .tar file."
+IMAGES = (
+    "Images, folders, .txt lists of images, .npz files with features; or one table (.csv, .tsv, .jsonl, .xlsx, .parquet), "
+    ".json, .npy, .tar or .parquet file with images."
+)
 ONNX = "Model written by newkind export, instead of a run. All arguments are images, folders or .txt lists."
 OUT = (
     "CSV file to write; or a folder, with a slash at its end, for Parquet files that the same command completes after an "
     "interruption. Default: standard output."
 )
 SHARD = "Number of this worker, from 0, and number of workers, which share the files of a folder. Default: 0/1."
+UNUSED = dict.fromkeys(("label_column", "truth_column", "labels"), LEFT_OUT)
+"""Options for reading labels, which predictions do not use."""
 
 
+@config_options(reading=(ReadingConfig, UNUSED))
 def predict(
+    context: typer.Context,
+    reading: ReadingConfig,
     run: Annotated[str, typer.Argument(help="A run folder written by discover; not with --onnx.")],
     images: Annotated[list[Path] | None, typer.Argument(help=IMAGES, show_default=False)] = None,
     onnx: Annotated[Path | None, typer.Option(help=ONNX)] = None,
@@ -49,17 +59,20 @@ def predict(
     if onnx is not None:
         from newkind.cli.predict_onnx import predict_onnx
 
-        check_unused(report=report, weights=weights, shard=shard)
+        check_unused(report=report, weights=weights, shard=shard, **reading.given())
         predict_onnx(onnx, [Path(run), *(images or [])], None if out is None else Path(out), min_confidence)
         return
     from newkind import distributed
     from newkind.errors import ConfigError
+    from newkind.pipeline.predict_inputs import open_inputs, with_boxes_as_in
     from newkind.pipeline.predict_parts import open_parts
+    from newkind.process_failure import clear_message
     from newkind.runs.model_io import load_model
     from newkind.runs.run import Run
     from newkind.shard import Shard
 
     opened, images = Run.open(Path(run)), images or []
+    reading = with_boxes_as_in(opened.config().get("reading", {}), images, reading, given_options(context))
 
     def model() -> LoadedModel:
         return load_model(opened, device=device, weights=weights)
@@ -67,9 +80,9 @@ def predict(
     in_parts = out is not None and (out.endswith(("/", os.sep)) or Path(out).is_dir())
     if out is not None and in_parts and not report:
         distributed.init_from_environment()
-        with distributed.clear_message():
+        with clear_message():
             own = Shard.parse(shard or "0/1").divided(rank=distributed.rank(), n_processes=distributed.world_size())
-            _predict_parts(model, open_parts(images, size=part_size), Path(out), own, min_confidence)
+            _predict_parts(model, open_parts(images, reading, size=part_size), Path(out), own, min_confidence)
         distributed.shutdown()
         return
     if in_parts or shard is not None:
@@ -78,7 +91,9 @@ def predict(
             fix="Use a CSV file." if in_parts else "End `out` with a slash, as in PARTS/.",
             code="needs-file" if in_parts else "needs-folder",
         )
-    _predict_file(opened, model, images, None if out is None else Path(out), report, min_confidence)
+    check_out(None if out is None else Path(out))
+    inputs = open_inputs(images, reading)
+    _predict_file(opened, model, inputs, None if out is None else Path(out), report, min_confidence)
 
 
 def _predict_parts(
@@ -108,7 +123,7 @@ def _predict_parts(
 def _predict_file(
     run: Run,
     load: Callable[[], LoadedModel],
-    images: list[Path],
+    inputs: Inputs,
     out: Path | None,
     report: bool,
     min_confidence: float,
@@ -121,19 +136,18 @@ def _predict_file(
     from newkind.data.wording import count
     from newkind.errors import DataError
     from newkind.pipeline.predict import predict as run_prediction
-    from newkind.pipeline.predict import read_inputs
     from newkind.progress import progress_bar
     from newkind.report.predictions import write_predictions
 
-    check_out(out)
-    items = read_inputs(images)
+    logger, items = logging.getLogger(__name__), inputs.items
+    for note in inputs.notes:
+        logger.info(note)
     if report:
         _images(items)  # raises for features
     model = load()
     with progress_bar("Predicting", len(items)) as advance:
-        found = run_prediction(model, items, min_confidence=min_confidence, advance=advance)
-    log_skipped(found.skipped)
-    logger = logging.getLogger(__name__)
+        found = run_prediction(model, items, groups=inputs.groups, min_confidence=min_confidence, advance=advance)
+    log_skipped(inputs.skipped + found.skipped)
     if not model.calibrated:
         logger.info("The confidences of this run are not calibrated.")
     n_read = sum(line.status != "unreadable" for line in found.assignments)
@@ -199,11 +213,11 @@ def write_lines(lines: list[Assignment], out: Path | None) -> bool:
     return True
 
 
-def _images(items: Images | Features) -> FileImages:
+def _images(items: Images | Features) -> Images:
     """Images to show; features have none."""
-    from newkind.data.items import FileImages
+    from newkind.data.items import Features
     from newkind.errors import DataError
 
-    if not isinstance(items, FileImages):
+    if isinstance(items, Features):
         raise DataError("Features have no images to show.", fix="Leave out `report`.", code="not-images")
     return items

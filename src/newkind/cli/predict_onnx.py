@@ -22,9 +22,9 @@ def predict_onnx(file: Path, places: list[Path], out: Path | None, min_confidenc
 
     check_min_confidence(min_confidence)
     check_out(out)
-    items = list_images(places)
+    model, items = OnnxModel(file), list_images(places)
     with progress_bar("Predicting", len(items)) as advance:
-        lines, skipped = predict_images(OnnxModel(file), items, min_confidence=min_confidence, advance=advance)
+        lines, skipped = predict_images(model, items, min_confidence=min_confidence, advance=advance)
     logger = logging.getLogger(__name__)
     for item in skipped[:5]:
         logger.warning(f"Skipped {printable(item.name)}: {item.reason}.")

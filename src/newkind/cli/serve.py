@@ -17,21 +17,27 @@ __all__ = ["serve"]
 
 def serve(
     model: Annotated[Path, typer.Argument(help="A run folder, or an .onnx file written by newkind export.")],
-    host: Annotated[str, typer.Option(help="Address to listen on. 0.0.0.0 for all of this machine.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="Address to listen on. 0.0.0.0 for all addresses of this machine.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for a free one.", min=0, max=65535)] = 8643,
     allow_host: Annotated[
         list[str] | None, typer.Option(help="Further name under which clients reach the service; repeat it.")
     ] = None,
-    max_queue: Annotated[int, typer.Option(help="Most images inside at a time; others get 503.", min=1)] = 256,
-    max_body: Annotated[int, typer.Option(help="Most megabytes of a request.", min=1)] = 32,
-    max_wait: Annotated[int, typer.Option(help="Milliseconds that an image waits for others.", min=0)] = 10,
+    max_queue: Annotated[
+        int, typer.Option(help="Maximum number of images in the queue; requests beyond it get 503.", min=1)
+    ] = 256,
+    max_body: Annotated[int, typer.Option(help="Maximum size of a request in megabytes.", min=1)] = 32,
+    max_wait: Annotated[
+        int, typer.Option(help="Milliseconds that an image waits for others, to be computed together.", min=0)
+    ] = 10,
     min_confidence: MinConfidence = 0.0,
     weights: Annotated[
         Path | None, typer.Option(help="File with the weights of the backbone, if it was moved.")
     ] = None,
     device: Annotated[str, typer.Option(help="Device of a run: cpu, cuda, mps or auto.")] = "auto",
 ) -> None:
-    """Answer requests for predictions over HTTP. SIGTERM or Ctrl-C stops it after the requests that are inside."""
+    """Answer requests for predictions over HTTP. SIGTERM or Ctrl-C stops it after requests in progress are answered."""
     from newkind.cli.messages import print_line
     from newkind.serving.app import ServiceOptions
     from newkind.serving.serve import serve as run_service

@@ -35,6 +35,8 @@ FEW = 5.0
 SHARE_SPREAD = 0.1
 """Standard deviation of the log-odds of the counted share, times (hit rate - false-alarm rate)."""
 FOLDS = 4
+ROWS = 16_384
+"""Number of samples that are compared with all means at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,8 +218,8 @@ def _hold_out(
         test = np.flatnonzero(part == fold)
         if 0 < len(test) < len(y):
             cosines = _Cosines(center, x, y, part != fold, n_known, shrinkage)
-            tested, seen = cosines.of(x[test]), cosines.of(rows)
-            unlabelled.append((seen.max(axis=1), seen.argmax(axis=1)))
+            tested = cosines.of(x[test])
+            unlabelled.append(cosines.nearest(rows))
             own[test], is_right[test] = tested[np.arange(len(test)), y[test]], tested.argmax(axis=1) == y[test]
     groups = rng.permutation(np.arange(n_known) % min(FOLDS, n_known))
     for fold in np.unique(groups) if n_known > 1 else ():
@@ -246,3 +248,9 @@ class _Cosines:
         cosines = (self._framed(x) @ self.means.T).numpy().astype(np.float64)
         cosines[:, self.missing] = -1
         return cosines
+
+    def nearest(self, x: Tensor) -> tuple[Floats, Ints]:
+        """Cosine (n,) of x (n, d) with the nearest mean, and its class (n,)."""
+        parts = (self.of(part) for part in torch.split(x, ROWS))
+        pairs = [(part.max(axis=1), part.argmax(axis=1)) for part in parts]
+        return np.concatenate([near for near, _ in pairs]), np.concatenate([who for _, who in pairs])

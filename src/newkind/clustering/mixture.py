@@ -17,6 +17,7 @@ Of several restarts, the one with the highest likelihood *with* offsets is used:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -28,7 +29,7 @@ from newkind.clustering.kmeans import k_means
 from newkind.clustering.known_sizes import KnownSizes, class_means
 from newkind.errors import ConfigError
 
-__all__ = ["Mixture", "TargetSizes", "fit_mixture", "refine_mixture", "target_sizes"]
+__all__ = ["Mixture", "TargetSizes", "UnitRows", "fit_mixture", "refine_mixture", "target_sizes"]
 
 KNOWN_BALANCE = 8.0
 """beta of known classes, whose sizes are known to about a fifth."""
@@ -44,6 +45,19 @@ STILL = 1e-7
 """The iteration ends when no direction moves further than this, squared."""
 FIRST_STEPS = 20
 """Iterations of a mixture of new categories alone, before the joint one."""
+
+
+class UnitRows(Protocol):
+    """Rows (n, d) of unit length: a tensor, or an object that computes them when they are read."""
+
+    @property
+    def shape(self) -> torch.Size:
+        """Number of rows and of features."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: Any, /) -> Tensor: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +230,7 @@ def fit_mixture(
 
 @torch.no_grad()
 def refine_mixture(
-    z: Tensor,
+    z: UnitRows,
     start: Tensor | Mixture,
     *,
     labels: Tensor,
@@ -229,7 +243,7 @@ def refine_mixture(
 
     Parameters
     ----------
-    z : tensor of shape (n_samples, n_features)
+    z : tensor or UnitRows of shape (n_samples, n_features)
         Features of unit length.
     start : tensor of shape (n_categories, n_features), or Mixture
         Directions to start from, of any length, known classes first; or a mixture, whose offsets are used, too.
@@ -258,11 +272,11 @@ def refine_mixture(
     >>> (z @ found.directions.T).argmax(dim=1).tolist()
     [0, 0, 0, 1, 1, 1]
     """
-    begin = start if isinstance(start, Mixture) else Mixture(start, z.new_zeros(len(start)), 0.0)
+    begin = start if isinstance(start, Mixture) else Mixture(start, start.new_zeros(len(start)), 0.0)
     directions, b = begin.directions, begin.offsets
     k, free = len(directions), labels < 0
-    target, balance = sizes.target.to(z), sizes.balance.to(z)
-    fixed, fixed_sizes = _labelled_sums(z, labels, k)
+    target, balance = sizes.target.to(directions), sizes.balance.to(directions)
+    fixed, fixed_sizes = _labelled_sums(z, labels, directions)
     c = F.normalize(directions, dim=1)
     rows = _Free(z, free)
     never = _row_pairs(forbidden, free)
@@ -289,7 +303,7 @@ def _row_pairs(forbidden: Tensor | None, free: Tensor) -> Tensor:
 class _Free:
     """The unlabelled rows of z (n, d). They are copied once, unless they are many."""
 
-    def __init__(self, z: Tensor, free: Tensor) -> None:
+    def __init__(self, z: UnitRows, free: Tensor) -> None:
         self.places = None if bool(free.all()) else free.nonzero().squeeze(1)
         self.n_rows = len(z) if self.places is None else len(self.places)
         self.rows = z
@@ -302,12 +316,11 @@ class _Free:
         return self.rows[some] if self.places is None else self.rows[self.places[some]]
 
 
-def _labelled_sums(z: Tensor, labels: Tensor, n_categories: int) -> tuple[Tensor, Tensor]:
-    """Sums (K, d) of the labelled rows of z (n, d), and their numbers (K,)."""
-    sums = z.new_zeros(n_categories, z.shape[1])
-    counts = z.new_zeros(n_categories)
-    for place in torch.split((labels >= 0).nonzero().squeeze(1), max(HELD // max(n_categories, z.shape[1]), 1)):
-        given = F.one_hot(labels[place], n_categories).to(z)  # (labelled, K)
+def _labelled_sums(z: UnitRows, labels: Tensor, directions: Tensor) -> tuple[Tensor, Tensor]:
+    """Sums (K, d) of the labelled rows of z (n, d), and their numbers (K,), for directions (K, d)."""
+    sums, counts = torch.zeros_like(directions), directions.new_zeros(len(directions))
+    for place in torch.split((labels >= 0).nonzero().squeeze(1), max(HELD // max(directions.shape), 1)):
+        given = F.one_hot(labels[place], len(directions)).to(directions)  # (labelled, K)
         sums += given.T @ z[place]
         counts += given.sum(dim=0)
     return sums, counts
@@ -328,10 +341,11 @@ def _members(rows: _Free, c: Tensor, b: Tensor, temperature: float, never: Tenso
     return sums, members
 
 
-def _likelihood(z: Tensor, labels: Tensor, c: Tensor, b: Tensor, temperature: float) -> float:
+def _likelihood(z: UnitRows, labels: Tensor, c: Tensor, b: Tensor, temperature: float) -> float:
     """Mean over samples of log sum_k exp(z . c_k / tau + b_k), or of its own term for a labelled sample."""
     total, rows = 0.0, max(CHUNK // len(c), 1)
-    for x, y in zip(torch.split(z, rows), torch.split(labels, rows), strict=True):
+    for start in range(0, len(z), rows):
+        x, y = z[start : start + rows], labels[start : start + rows]
         logits = torch.addmm(b, x, c.T / temperature)
         own = logits.gather(1, y.clamp_min(0)[:, None])[:, 0]
         total += float(torch.where(y >= 0, own, logits.logsumexp(dim=1)).sum(dtype=torch.float64))

@@ -14,6 +14,7 @@ from newkind.data.names import Names, printable
 from newkind.data.npy import read_npy
 from newkind.data.npz import read_npz
 from newkind.data.opening import open_data
+from newkind.data.parquet_images import ParquetImages, read_parquet_images
 from newkind.data.splits import ClassSplit, Division, class_split, divide, labelled_subset
 from newkind.data.tables import read_table
 from newkind.data.tars import TarImages, read_tars
@@ -38,6 +39,7 @@ __all__ = [
     "Inspection",
     "Labels",
     "Names",
+    "ParquetImages",
     "Skipped",
     "TarImages",
     "Truth",
@@ -59,6 +61,7 @@ __all__ = [
     "read_folder",
     "read_npy",
     "read_npz",
+    "read_parquet_images",
     "read_table",
     "read_tars",
     "read_truth",

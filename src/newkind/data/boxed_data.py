@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from newkind.data.box_files import Box, BoxedImage, load_json
 from newkind.data.boxes import BoxImages
-from newkind.data.catalog import Catalog, Collection, Skipped
+from newkind.data.catalog import UNLABELLED, Catalog, Collection, Skipped, Truth
 from newkind.data.cells import group_name
 from newkind.data.coco import read_coco
 from newkind.data.columns import find_columns, metadata_columns
 from newkind.data.groups import encode_groups
 from newkind.data.items import EncodedImages, FileImages, Images
-from newkind.data.labels import encode_labels
+from newkind.data.labels import Labels, combine_truth, encode_labels, encode_names
 from newkind.data.megadetector import is_megadetector, read_megadetector
 from newkind.data.names import Names, printable
 from newkind.data.tables import FolderListing
@@ -180,20 +180,37 @@ def with_boxes(collection: Collection, reading: ReadingConfig) -> Collection:
     if not len(at):
         raise DataError(f"{path} has no box to use in the images of the data.", code="no-images", path=str(path))
     lost_names = {item.name for item in lost}
+    given, notes = _used_classes(Labels(catalog.labels[at], catalog.class_names))
     return replace(
         collection,
         catalog=Catalog(
             items=_box_images(source, chosen, reading),
-            labels=catalog.labels[at],
-            class_names=catalog.class_names,
+            labels=given.indices,
+            class_names=given.class_names,
             groups=None if catalog.groups is None else catalog.groups[at],
         ),
-        truth=None if collection.truth is None else replace(collection.truth, labels=collection.truth.labels[at]),
+        truth=None if collection.truth is None else _truth_of(collection.truth, at, given),
         skipped=(*collection.skipped, *lost, *(item for item in chosen.skipped if item.name not in lost_names)),
         reading=reading.given(),
-        notes=(*collection.notes, *chosen.notes),
+        notes=(*collection.notes, *chosen.notes, *notes),
         metadata=_joined(collection.metadata, chosen),
     )
+
+
+def _used_classes(given: Labels) -> tuple[Labels, tuple[str, ...]]:
+    """Labels without the classes that no item has, in the same order; and a note about these classes."""
+    used = np.unique(given.indices[given.indices >= 0])
+    number = np.full(len(given.class_names) + 1, UNLABELLED, dtype=np.int32)  # -1 is the last one
+    number[used] = np.arange(len(used))
+    unused = ", ".join(printable(name) for i, name in enumerate(given.class_names) if i not in used)
+    notes = (f"No labelled image of these has a box: {unused}.",) if unused else ()
+    return Labels(number[given.indices], tuple(given.class_names[i] for i in used)), notes
+
+
+def _truth_of(truth: Truth, at: NDArray[np.int64], given: Labels) -> Truth:
+    """Truth of the boxes of some images."""
+    names = [truth.class_names[i] if i >= 0 else None for i in truth.labels[at]]
+    return combine_truth(encode_names(names, first=given.class_names), given)
 
 
 def _joined(metadata: Mapping[str, Sequence[str]], chosen: _Chosen) -> dict[str, Names]:

@@ -214,7 +214,8 @@ def find_obstacles(labels: NDArray[np.int32], class_names: Sequence[str]) -> lis
         found.append(
             DataError(
                 "No image is labelled.",
-                fix="Put some images of each known class into a subfolder named after the class.",
+                fix="Label some images of each known class: in the column of labels of a table, or by putting them into a "
+                "subfolder named after the class. Boxes of a detector are added to either with `boxes`.",
                 code="no-labels",
             )
         )
@@ -226,13 +227,15 @@ def find_obstacles(labels: NDArray[np.int32], class_names: Sequence[str]) -> lis
                 code="all-labelled",
             )
         )
-    if n_labelled and len(class_names) == 1:
+    used = np.unique(labels[labels != UNLABELLED])
+    if len(used) == 1:
+        name = class_names[int(used[0])]
         found.append(
             DataError(
-                f"There is only one known class ('{class_names[0]}'), but at least two are needed.",
+                f"There is only one known class with labelled images ('{name}'), but at least two are needed.",
                 fix="Label some images of another class.",
                 code="single-class",
-                class_name=class_names[0],
+                class_name=name,
             )
         )
     return found

@@ -28,9 +28,9 @@ __all__ = [
     "PILLOW_ERRORS",
     "broken_image",
     "decode",
+    "decode_turned",
     "has_image_suffix",
     "heic_is_installed",
-    "load_upright",
     "memory_needed",
     "open_checked",
     "unsupported_format",
@@ -62,7 +62,6 @@ PILLOW_ERRORS = (
     AttributeError,
     EOFError,
     LookupError,
-    MemoryError,
     OSError,
     RuntimeError,
     SyntaxError,
@@ -71,7 +70,7 @@ PILLOW_ERRORS = (
     struct.error,
     zlib.error,
 )
-"""Exceptions that Pillow raises for damaged files; its documentation does not list them."""
+"""Exceptions that Pillow raises for damaged files; its documentation does not list them. MemoryError is not one of them."""
 MAX_PIXELS = 178_956_970
 """Twice Pillow's threshold for a warning, where Pillow itself would refuse; 100-megapixel cameras and scanners pass."""
 MAX_DECODED = 2**24
@@ -138,6 +137,8 @@ def open_checked(content: bytes, *, name: str) -> Image.Image:
         if reason := unsupported_format(name):
             raise broken_image(name, reason, code="unsupported-format") from None
         raise broken_image(name, "not an image, or an unsupported format", code="not-an-image") from None
+    except MemoryError:
+        raise _lacking(name) from None
     except PILLOW_ERRORS as error:
         raise broken_image(name, f"cannot be opened ({error})") from None
     width, height = image.size
@@ -156,14 +157,37 @@ def decode(content: bytes, *, name: str, shorter_side: int | None = None) -> Ima
     If `shorter_side` pixels are enough, a JPEG file is decoded at the smallest of 1/1, 1/2, 1/4 and 1/8 of its size that has
     them; every byte of it is still read. An image of more than MAX_DECODED pixels becomes smaller by a whole number.
     """
-    with open_checked(content, name=name) as image:
-        return load_upright(image, name=name, n_bytes=len(content), shorter_side=shorter_side)[0]
+    return decode_turned(content, name=name, shorter_side=shorter_side)[0]
 
 
-def load_upright(
-    image: Image.Image, *, name: str, n_bytes: int, shorter_side: int | None = None
+def decode_turned(content: bytes, *, name: str, shorter_side: int | None = None) -> tuple[Image.Image, bool]:
+    """An image as `decode` returns it, and whether turning it upright swapped width and height.
+
+    Without enough memory it is tried again while no other thread decodes. What fails then is either broken, if the memory is
+    there that any image may need, or raises MemoryError: an image must not be skipped because of what others use.
+    """
+    for alone in (False, True):
+        try:
+            with open_checked(content, name=name) as image:
+                return _load_upright(image, name=name, n_bytes=len(content), shorter_side=shorter_side, alone=alone)
+        except MemoryError:
+            continue
+    raise _lacking(name)
+
+
+def _lacking(name: str) -> Exception:
+    """Error for an image that could not get the memory that it asked for."""
+    try:
+        bytearray(MAX_MEMORY)  # the pages are never touched
+    except MemoryError as error:
+        return error
+    return broken_image(name, "broken (it asks for more memory than an image of its size needs)")
+
+
+def _load_upright(
+    image: Image.Image, *, name: str, n_bytes: int, shorter_side: int | None, alone: bool
 ) -> tuple[Image.Image, bool]:
-    """Pixels of an image of `open_checked`, as `decode` returns them, and whether turning them swapped width and height.
+    """Pixels of an image of `open_checked`, as `decode_turned` returns them; `alone` if no other one is decoded meanwhile.
 
     `n_bytes` is the length of the file. The image itself is closed, unless its pixels are returned as they are.
     """
@@ -176,7 +200,7 @@ def load_upright(
         if needed > MAX_MEMORY:
             reason = f"too large ({full[0]} x {full[1]} pixels need {needed / 1e9:.1f} GB of memory)"
             raise broken_image(name, reason, code="image-too-large")
-        with BUDGET.reserved(needed):
+        with BUDGET.reserved(max(needed, BUDGET.total) if alone else needed):
             image.load()
             turn = turn_of(image)
             rgb = to_rgb(image, _factor(image.size))
@@ -187,6 +211,8 @@ def load_upright(
     except BrokenImage:  # which is a ValueError, as some errors of Pillow are
         raise
     except PILLOW_ERRORS as error:
+        if str(error).startswith("out of memory"):  # which a decoder of Pillow returns as a number
+            raise MemoryError from None
         raise broken_image(name, f"broken ({error})") from None
 
 

@@ -1,7 +1,7 @@
 """Collections from a folder of feature parts, as `newkind features` writes it.
 
 The folder has a `manifest.json`, and for each part of the images `part-000000.npy` with their features and `part-000000.json` with names,
-labels and what could not be read. The .json file is written last: a part that has one is complete.
+labels, what could not be read, and the checksum of the features. The .json file is written last: a part that has one is complete.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
-from filelock import FileLock
 from numpy.typing import NDArray
 
-from newkind.atomic import replacing
+from newkind.atomic import file_lock, replacing, write_errors, write_json
 from newkind.data.catalog import Catalog, Collection, Skipped, Truth
 from newkind.data.items import Features
 from newkind.data.names import Names
 from newkind.data.npy import load_array
 from newkind.errors import DataError
+from newkind.mapped import file_sha256
 from newkind.schema import InvalidJson, read_json_file
 
 __all__ = [
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 KIND, FORMAT = "newkind-features", 1
-MANIFEST, JOINED, LOCK = "manifest.json", "features.npy", ".lock"
+MANIFEST, JOINED, RECORD, LOCK = "manifest.json", "features.npy", "features.json", ".lock"
 MOST_NAMED, MOST_PARTS = 5, 10_000_000
 
 
@@ -65,6 +65,13 @@ class Part(TypedDict):
     truth: list[int] | None
     groups: list[int] | None
     skipped: list[list[str]]
+    sha256: NotRequired[str]
+
+
+class _Joined(TypedDict):
+    """Content of features.json."""
+
+    sha256: str
 
 
 def part_file(folder: Path, number: int, suffix: str) -> Path:
@@ -162,20 +169,29 @@ def _truth(labels: NDArray[np.int32], names: tuple[str, ...], n_old: int) -> Tru
     return Truth(labels=labels, class_names=names, n_old=n_old)
 
 
+def _check(path: Path, sha256: str | None) -> None:
+    """Raise ValueError if a file is not the one that was written; folders of earlier versions have no checksums."""
+    if sha256 is not None and file_sha256(path) != sha256:
+        raise ValueError(f"{path.name} is damaged: its sha256 is not the one that was written")
+
+
 def _features(folder: Path, parts: list[Part], dim: int) -> NDArray[np.float32]:
     """Features (n, d) of all parts, joined in one file and memory-mapped."""
     n = sum(len(part["names"]) for part in parts)
     path = folder / JOINED
-    with FileLock(folder / LOCK):
+    with write_errors(folder, error=DataError), file_lock(folder / LOCK):
         if not path.exists():
             with replacing(path, error=DataError) as file:
                 header = {"descr": "<f4", "fortran_order": False, "shape": (n, dim)}
                 np.lib.format.write_array_header_1_0(file, header)
                 for number, part in enumerate(parts):
+                    _check(part_file(folder, number, ".npy"), part.get("sha256"))
                     rows = load_array(part_file(folder, number, ".npy"))
                     if rows.shape != (len(part["names"]), dim) or rows.dtype != np.float32:
                         raise ValueError(f"part {number} has features of shape {rows.shape}")
                     file.write(rows.tobytes())
+            write_json(folder / RECORD, {"sha256": file_sha256(path)}, error=DataError)
+    _check(path, read_json_file(folder / RECORD, _Joined)["sha256"] if (folder / RECORD).exists() else None)
     found: NDArray[np.float32] = load_array(path)
     if found.shape != (n, dim):
         raise ValueError(f"{JOINED} has shape {found.shape} instead of {(n, dim)}; remove it")

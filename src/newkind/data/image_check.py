@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from newkind.data.decoding import PILLOW_ERRORS, load_upright, open_checked
+from newkind.data.decoding import PILLOW_ERRORS, decode_turned, open_checked
 from newkind.data.items import EncodedImages, Images
 from newkind.errors import BrokenImage
 
@@ -47,8 +47,8 @@ def check_image(images: Images, index: int) -> ImageCheck:
             return ImageCheck(*images.open_content(index, content).size, images.kind, digest)
         with open_checked(content, name=images.names[index]) as image:
             format_name, (width, height) = image.format or "", image.size
-            eighth = max(1, min(width, height) // 8)
-            _, is_turned = load_upright(image, name=images.names[index], n_bytes=len(content), shorter_side=eighth)
+        eighth = max(1, min(width, height) // 8)
+        _, is_turned = decode_turned(content, name=images.names[index], shorter_side=eighth)
         width, height = (height, width) if is_turned else (width, height)
         return ImageCheck(width, height, format_name, digest)
     except BrokenImage as error:

@@ -15,7 +15,7 @@ from newkind.data.names import printable
 from newkind.data.wording import count
 from newkind.errors import DataError
 
-__all__ = ["ImageFiles", "describe_ignored", "find_images", "no_images"]
+__all__ = ["ImageFiles", "describe_ignored", "find_images", "list_files", "no_images"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +91,41 @@ def find_images(places: Sequence[Path]) -> ImageFiles:
         where = ", ".join(printable(str(place)) for place in places)
         raise no_images(f"There is no image in {where}", skipped, ignored)
     return ImageFiles(names=tuple(names), skipped=tuple(skipped), ignored=dict(ignored))
+
+
+def list_files(places: Sequence[Path], *, missing_ok: bool = False) -> list[str]:
+    """Image files to predict, in order, with those that cannot be read: each gets a result.
+
+    Parameters
+    ----------
+    places : sequence of Path
+        As in `find_images`.
+    missing_ok : bool, default=False
+        Whether a file that does not exist is listed, too. Those that a .txt file lists always are.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    DataError
+        If one of `places` does not exist (`missing-file`), or there is no image (`no-images`).
+    """
+    names: list[str] = []
+    for place in places:
+        if os.path.isdir(place):
+            found = find_images([place])
+            names += [*found.names, *(item.name for item in found.skipped)]
+        elif place.suffix.lower() == ".txt" and os.path.isfile(place):
+            names += _lines(place)
+        elif missing_ok or os.path.lexists(place):
+            names.append(str(place))
+        else:
+            raise DataError(f"{printable(str(place))} does not exist.", code="missing-file", path=str(place))
+    if not names:
+        raise DataError("There is nothing to predict.", fix="Name at least one image.", code="no-images")
+    return names
 
 
 def describe_ignored(ignored: Mapping[str, int]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tokenize
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from newkind.data.tables import metadata_of
 from newkind.errors import DataError
 from newkind.reading import COLUMNS, ReadingConfig, check_used
 
-__all__ = ["NUMPY_ERRORS", "load_array", "read_npy"]
+__all__ = ["NUMPY_ERRORS", "load_array", "load_items", "read_npy"]
 
 NUMPY_ERRORS = (
     EOFError, MemoryError, OSError, OverflowError, RuntimeError, SyntaxError, TypeError, ValueError, tokenize.TokenError,
@@ -69,10 +70,7 @@ def read_npy(path: str | os.PathLike[str], **options: Any) -> Collection:
             code="missing-labels",
             path=str(path),
         )
-    values = load_array(path)
-    if values.ndim == 0:
-        raise DataError(f"{path} contains one number; expected one row per item.", code="array-shape", path=str(path))
-    make = from_arrays if values.dtype == np.uint8 and values.ndim > 2 else from_features
+    values, make = load_items(path)
     suffix = reading.labels.suffix.lower()
     if suffix in TABLE_SUFFIXES:
         collection = _with_table(make, values, reading, origin=str(path))
@@ -106,6 +104,14 @@ def _with_table(make: Any, values: NDArray[Any], reading: ReadingConfig, *, orig
         catalog = replace(catalog, groups=encode_groups([row.group for row in rows], given))
     found = replace(found, catalog=catalog, notes=table.notes(), metadata=metadata_of(at.names, rows))
     return replace(found, group_column=at.group_name)
+
+
+def load_items(path: Path) -> tuple[NDArray[Any], Callable[..., Collection]]:
+    """Array of an .npy file with one row per item, and the function that makes a collection of images or features of it."""
+    values = load_array(path)
+    if values.ndim == 0:
+        raise DataError(f"{path} contains one number; expected one row per item.", code="array-shape", path=str(path))
+    return values, from_arrays if values.dtype == np.uint8 and values.ndim > 2 else from_features
 
 
 def load_array(path: Path) -> NDArray[Any]:

@@ -16,15 +16,19 @@ from newkind.data.image_folders import read_image_folder
 from newkind.data.names import printable
 from newkind.data.npy import read_npy
 from newkind.data.npz import read_npz
+from newkind.data.numbered_files import files_in, is_range, numbered_files
+from newkind.data.parquet_images import PARQUET, find_parquet_images, has_images, read_parquet_images
 from newkind.data.tables import TABLE_SUFFIXES, read_table
-from newkind.data.tars import RANGE, find_tars, read_tars
+from newkind.data.tars import read_tars
 from newkind.errors import DataError
 from newkind.reading import ReadingConfig, check_used, split_reading
 
-__all__ = ["open_data", "open_with"]
+__all__ = ["has_many_items", "open_data", "open_with"]
+
+TAR = (".tar",)
 
 KINDS = (
-    "a folder of images, a table (.csv, .tsv, .jsonl, .xlsx, .parquet), boxes (.json), an .npz, .npy or .tar file, "
+    "a folder of images, a table (.csv, .tsv, .jsonl, .xlsx, .parquet), boxes (.json), an .npz, .npy, .tar or .parquet file, "
     "or a benchmark as NAME:FOLDER"
 )
 
@@ -37,8 +41,8 @@ def open_data(data: str | os.PathLike[str], **options: Any) -> Collection:
     data : str or path-like
         Path of a folder (`read_folder`; also with `metadata.csv` or in splits, as Hugging Face's datasets have it), of a
         table (`read_table`), of a .json file with boxes (`read_boxes`), of an .npz file (`read_npz`) or .npy file
-        (`read_npy`), of a .tar file or a folder of them (`read_tars`), or of a folder that `newkind features` wrote; or a benchmark (`load_benchmark`), as
-        `cub:FOLDER`, or as `cub` with the folder in the environment variable `NEWKIND_DATA`.
+        (`read_npy`), of a .tar file or a folder of them (`read_tars`), of a .parquet file with images or a folder of them
+        (`read_parquet_images`), or of a folder that `newkind features` wrote; or a benchmark (`load_benchmark`), as `cub:FOLDER`, or as `cub` with the folder in the environment variable `NEWKIND_DATA`.
     **options : Any
         Fields of `newkind.reading.ReadingConfig`: `file_column`, `label_column`, `truth_column`, `group_column`, `labels`,
         `image_folder`, `boxes`, `box_category`, `min_box_confidence` and `box_margin`.
@@ -83,6 +87,13 @@ def open_with(
     return data, others
 
 
+def has_many_items(data: Path) -> bool:
+    """Whether `open_data` opens this as items that are not image files of their own: boxes, archives, Parquet files or features."""
+    if is_range(str(data)) or data.suffix.lower() in (".json", *TAR, *PARQUET):
+        return True
+    return has_feature_parts(data) or bool(files_in(data, TAR) or find_parquet_images(data))
+
+
 def _open(text: str, reading: ReadingConfig) -> Collection:
     """Open data without boxes from another file."""
     path = Path(os.path.expanduser(text))
@@ -90,20 +101,16 @@ def _open(text: str, reading: ReadingConfig) -> Collection:
     if name in BENCHMARKS and (colon or not os.path.exists(path)):
         check_used(reading, (), "a benchmark")
         return load_benchmark(name, Path(root or os.environ.get("NEWKIND_DATA", ".")))
-    if RANGE.search(text) and not os.path.lexists(path):
-        return read_tars(find_tars(text), origin=text, **reading.given())
+    if is_range(text):
+        return _read_files(numbered_files(text), text, reading)
     mode = _mode_of(path, text)
     if stat.S_ISDIR(mode):
-        if has_feature_parts(path):
-            check_used(reading, (), "a folder of features")
-            return read_feature_parts(path)
-        tars = find_tars(text)
-        return read_tars(tars, origin=text, **reading.given()) if tars else read_image_folder(path, reading)
+        return _open_folder(path, text, reading)
     if not stat.S_ISREG(mode):
         raise _error(text, "is neither a regular file nor a folder", code="not-a-file")
     suffix = path.suffix.lower()
-    if suffix == ".tar":
-        return read_tars([path], origin=text, **reading.given())
+    if suffix in TAR or (suffix in PARQUET and has_images(path, reading)):
+        return _read_files([path], text, reading)
     if suffix == ".npz":
         check_used(reading, (), "an .npz file")
         return read_npz(path)
@@ -111,6 +118,26 @@ def _open(text: str, reading: ReadingConfig) -> Collection:
     if suffix not in readers:
         raise _error(text, f"has an unsupported file type ({path.suffix or 'no suffix'})", code="unsupported-type")
     return readers[suffix](path, **reading.given())
+
+
+def _open_folder(path: Path, text: str, reading: ReadingConfig) -> Collection:
+    """Open a folder of features, archives, Parquet files with images, or images."""
+    if has_feature_parts(path):
+        check_used(reading, (), "a folder of features")
+        return read_feature_parts(path)
+    if found := files_in(path, TAR) or find_parquet_images(path):
+        return _read_files(found, text, reading)
+    return read_image_folder(path, reading)
+
+
+def _read_files(paths: list[Path], text: str, reading: ReadingConfig) -> Collection:
+    """Open archives, or Parquet files with images."""
+    kinds = {path.suffix.lower() for path in paths}
+    if kinds <= set(TAR):
+        return read_tars(paths, origin=text, **reading.given())
+    if kinds <= set(PARQUET):
+        return read_parquet_images(paths, origin=text, **reading.given())
+    raise _error(text, "stands for files of other types", code="unsupported-type")
 
 
 def _mode_of(path: Path, text: str) -> int:

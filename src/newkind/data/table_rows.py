@@ -19,7 +19,7 @@ from newkind.data.wording import count
 from newkind.errors import DataError
 from newkind.reading import ReadingConfig
 
-__all__ = ["Row", "Table", "open_table", "plain_name"]
+__all__ = ["Row", "Table", "open_table", "plain_name", "table_row"]
 
 
 class Row(NamedTuple):
@@ -80,10 +80,10 @@ def open_table(
     with open_records(path) as records:
         at = find_columns(path, records.header, reading, needed=needed, roles=roles)
         words: Counter[str] = Counter()
-        yield Table(at, (_row(path, line, values, at, words) for line, values in records.rows), words)
+        yield Table(at, (table_row(path, line, values, at, words) for line, values in records.rows), words)
 
 
-def _row(path: Path, line: int, values: Any, at: Columns, words: Counter[str]) -> Row:
+def table_row(path: Path, line: int, values: Any, at: Columns, words: Counter[str]) -> Row:
     """Row of the values of one line; a word in the column of labels that means unlabelled is counted."""
     label = "" if at.label is None else _label(path, line, values[at.label])
     if not label and at.label is not None and isinstance(values[at.label], str) and (word := values[at.label].strip()):

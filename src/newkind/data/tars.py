@@ -6,7 +6,6 @@ Nothing is unpacked: images are read at their places in the archive, and member 
 from __future__ import annotations
 
 import os
-import re
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -28,13 +27,11 @@ from newkind.errors import DataError
 from newkind.reading import ReadingConfig, check_used
 from newkind.schema import parse_json
 
-__all__ = ["TarImages", "find_tars", "read_tars"]
+__all__ = ["TarImages", "read_tars"]
 
 MAX_IMAGE = 2**29
 MAX_TEXT = 2**22
 """Bytes of an image and of a label or metadata member; larger ones are not what they claim to be."""
-RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
-MAX_SHARDS = 100_000
 
 
 @dataclass(frozen=True)
@@ -82,25 +79,6 @@ class _Sample:
     key: str
     images: list[tuple[str, int, int]] = field(default_factory=list)
     values: dict[str, Any] = field(default_factory=dict)
-
-
-def find_tars(text: str) -> list[Path]:
-    """Archives that a name stands for: one file, a folder of them, or a pattern such as shard-{000..012}.tar."""
-    found = RANGE.search(text)
-    if found is None:
-        path = Path(os.path.expanduser(text))
-        if path.is_dir():
-            return sorted(entry for entry in path.iterdir() if _is_tar(entry.name) and entry.is_file())
-        return [path] if _is_tar(path.name) else []
-    first, last = int(found[1][:9]), int(found[2][:9])
-    if last - first >= MAX_SHARDS:
-        raise DataError(f"{printable(text)} stands for more than {MAX_SHARDS:,} files.", code="too-many-files")
-    numbers = (f"{number:0{len(found[1])}d}" for number in range(first, last + 1))
-    return [path for n in numbers for path in find_tars(text[: found.start()] + n + text[found.end() :])]
-
-
-def _is_tar(name: str) -> bool:
-    return name.lower().endswith(".tar")
 
 
 def read_tars(paths: list[Path], *, origin: str = "", **options: Any) -> Collection:

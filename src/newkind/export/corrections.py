@@ -11,7 +11,7 @@ from newkind.data.names import printable
 from newkind.data.wording import count
 from newkind.errors import ConfigError, DataError
 from newkind.export.corrected_items import Correction
-from newkind.export.ecotaxa import plain_text
+from newkind.export.ecotaxa import file_text, plain_text
 from newkind.export.label_studio import JUNK_CHOICE
 from newkind.export.read_ecotaxa import read_ecotaxa
 from newkind.export.read_label_studio import read_label_studio
@@ -90,7 +90,7 @@ def plan_corrections(run: Run, path: Path, *, format: str) -> CorrectionPlan:
         )
     found, decisions = READERS[format](path), Decisions(run)
     answer = decisions.answer
-    own = {plain_text(file): file for file in answer.files} | {file: file for file in answer.files}
+    own = {file_text(file): file for file in answer.files} | {file: file for file in answer.files}
     known = [replace(correction, file=own[correction.file]) for correction in found if correction.file in own]
     unknown = [correction.file for correction in found if correction.file not in own]
     if found and not known:

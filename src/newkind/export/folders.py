@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 
 from newkind.atomic import make_folder, new_folder, write_json, write_text
 from newkind.errors import ConfigError
 from newkind.export.contents import ExportContents
 from newkind.export.options import ExportOptions
-from newkind.export.placing import item_file_name, place_images
+from newkind.export.placing import item_file_name, place_images, write_image
 from newkind.export.tables import item_attributes, items_csv, unique_columns
 from newkind.pipeline.sorting import FreeNames, folder_name, sorted_targets
 from newkind.progress import progress_bar
@@ -77,7 +77,8 @@ def write_fiftyone(contents: ExportContents, out: Path, options: ExportOptions) 
         labels = {}
         for item, target in zip(contents.items, targets, strict=True):
             values = item_attributes(item)
-            attributes = {name: values[name] for name in ("file", "category_id", "status", "reviewed", "novelty")}
+            attributes: dict[str, str | float] = {n: values[n] for n in ("file", "category_id", "status", "reviewed")}
+            attributes |= {} if item.line.novelty is None else {"novelty": item.line.novelty}
             columns = unique_columns(contents.columns, (*values, "label", "confidence"))
             attributes |= dict(zip(columns, item.metadata.values(), strict=True))
             found = {"label": item.line.category, "confidence": item.line.confidence, "attributes": attributes}
@@ -88,11 +89,18 @@ def write_fiftyone(contents: ExportContents, out: Path, options: ExportOptions) 
 
 def file_names(contents: ExportContents) -> list[str]:
     """Name of the file that each item becomes, without folders; several may be equal."""
-    return [item_file_name(item.line.file, contents.images) for item in contents.items]
+    return [item_file_name(row, item.line.file, contents.images) for row, item in enumerate(contents.items)]
 
 
-def place_items(contents: ExportContents, targets: Sequence[Path], options: ExportOptions, folder: Path) -> list[str]:
-    """Put the images of all items into a folder; returns their names relative to it.
+def place_items(
+    contents: ExportContents,
+    targets: Sequence[Path],
+    options: ExportOptions,
+    folder: Path,
+    *,
+    as_png: Set[int] = frozenset(),
+) -> list[str]:
+    """Put the images of all items into a folder, those of some rows as PNG; returns their names relative to it.
 
     Raises
     ------
@@ -109,7 +117,11 @@ def place_items(contents: ExportContents, targets: Sequence[Path], options: Expo
     for target in targets:
         if not target.parent.is_dir():
             make_folder(target.parent)
-    files = [item.line.file for item in contents.items]
-    with progress_bar("Exporting", len(files)) as advance:
-        place_images(contents.run, files, targets, options.mode, data=options.data, advance=advance)
+    rows = [row for row in range(len(targets)) if row not in as_png]
+    files = [contents.items[row].line.file for row in rows]
+    with progress_bar("Exporting", len(targets)) as advance:
+        own = [targets[row] for row in rows]
+        place_images(contents.run, files, own, options.mode, data=options.data, advance=advance)
+        for row in sorted(as_png):
+            write_image(contents.images, row, targets[row], advance, as_png=True)
     return [target.relative_to(folder).as_posix() for target in targets]

@@ -12,8 +12,7 @@ from urllib.parse import quote
 from xml.sax.saxutils import quoteattr
 
 from newkind import __version__
-from newkind.atomic import check_writable, replacing, to_bytes
-from newkind.errors import ConfigError
+from newkind.atomic import check_writable, replacing, write_companion
 from newkind.export.contents import ExportContents, ExportItem
 from newkind.export.options import ExportOptions
 from newkind.export.tables import item_attributes
@@ -29,14 +28,10 @@ NAME, IMAGE = "answer", "image"
 
 def write_label_studio(contents: ExportContents, out: Path, options: ExportOptions) -> None:
     """Write the tasks as JSON, and the labelling configuration beside them, with the suffix .xml."""
-    config = out.with_suffix(".xml")
-    if config.exists():
-        raise ConfigError(f"{config} exists already. It was not changed.", fix="Use another `out`.", code="exists")
     check_writable(out)
     is_boxed = any("#" in item.line.file for item in contents.items) and contents.images.boxes is not None
     tasks = _box_tasks(contents, options) if is_boxed else [_task(contents, item, options) for item in contents.items]
-    with replacing(config, overwrite=False) as file:
-        file.write(to_bytes(_labelling_config(contents, is_boxed=is_boxed)))
+    write_companion(out.with_suffix(".xml"), _labelling_config(contents, is_boxed=is_boxed))
     with replacing(out, overwrite=False) as file:
         file.write(json.dumps(tasks, indent=1, allow_nan=False).encode())
 

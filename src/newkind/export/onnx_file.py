@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from newkind import __version__
-from newkind.atomic import replacing, write_text
+from newkind.atomic import check_companion, replacing, write_companion
 from newkind.data.crops import ViewRecipe
 from newkind.errors import ConfigError, RunError
 from newkind.export.contents import ExportContents
@@ -76,21 +76,17 @@ class PixelModel(nn.Module):
 
 def write_onnx(contents: ExportContents, out: Path, options: ExportOptions) -> None:  # noqa: ARG001 - all formats have it
     """Write the model of the current answer, and MODEL.md beside it."""
-    card = out.with_name(CARD)
-    if card.exists():
-        raise RunError(
-            f"{card} exists already. It was not changed.", fix="Use another folder.", code="exists", file=card
-        )
     model = load_model(contents.run, device="cpu")
     recipe = ViewRecipe(image_size=model.config.image_size)
+    card, text = out.with_name(CARD), model_card(contents, model, recipe)
+    check_companion(card, text)
     precision = model.config.trunk_precision
     if precision != "fp32":
         logger.warning(f"The run computed its trunk in {precision}; the exported model computes it in fp32.")
     content = _exported(PixelModel(model, recipe).eval(), model, recipe, _about(contents, model, recipe))
-    text = model_card(contents, model, recipe)
+    write_companion(card, text)
     with replacing(out, overwrite=False) as file:
         file.write(content)
-    write_text(card, text)
 
 
 def _exported(whole: PixelModel, model: LoadedModel, recipe: ViewRecipe, about: dict[str, Any]) -> bytes:

@@ -12,10 +12,11 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from newkind.config import MOST_VIEWS
 from newkind.data.catalog import Skipped
 from newkind.data.crops import ViewRecipe, view_pixels
 from newkind.data.decoding import decode
-from newkind.data.image_files import find_images
+from newkind.data.image_files import list_files
 from newkind.data.items import FileImages
 from newkind.data.names import Names
 from newkind.data.prefetch import map_ahead, n_cpus
@@ -23,6 +24,7 @@ from newkind.errors import BrokenImage, ConfigError, DataError
 from newkind.progress import quiet
 from newkind.runs.assignment import Assignment
 from newkind.schema import parse_json
+from newkind.setting import check_number, check_seed
 
 __all__ = ["METADATA_KEY", "Answers", "ImageModel", "OnnxModel", "list_images", "predict_images"]
 
@@ -153,7 +155,7 @@ class OnnxModel(ImageModel):
     """
 
     def __init__(self, path: Path, *, n_threads: int = 0) -> None:
-        self._session = _open_session(path, n_threads)
+        self.path, self._session = path, _open_session(path, n_threads)
         try:
             about = parse_json(self._session.get_modelmeta().custom_metadata_map[METADATA_KEY], _About)
             recipe = ViewRecipe(
@@ -162,9 +164,10 @@ class OnnxModel(ImageModel):
                 mirror=about["mirror"],
                 reducing_gap=about["reducing_gap"],
             )
+            _check_about(about, self._session.get_inputs(), self._session.get_outputs())
             categories = [(row["name"], row["status"]) for row in about["categories"]]
             super().__init__(recipe, tuple(about["views"]), about["view_seed"], categories)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, DataError, ConfigError) as error:
             raise DataError(
                 f"{path} was not written by newkind export ({error}).",
                 fix="Write it with: newkind export RUN --format onnx --out FILE.onnx",
@@ -174,9 +177,40 @@ class OnnxModel(ImageModel):
         self._wanted = [output.name for output in self._session.get_outputs() if output.name != "features"]
 
     def compute(self, pixels: NDArray[np.uint8]) -> Answers:
-        found = dict(zip(self._wanted, self._session.run(self._wanted, {"pixels": pixels}), strict=True))
-        outlier = found.get("outlier")
-        return Answers(found["probabilities"], None if outlier is None else outlier.astype(bool))
+        try:
+            found = dict(zip(self._wanted, self._session.run(self._wanted, {"pixels": pixels}), strict=True))
+        except Exception as error:  # noqa: BLE001 - onnxruntime has classes of its own, which it does not document
+            raise self._wrong(_first_line(error)) from None
+        p, outlier, n = found["probabilities"], found.get("outlier"), len(pixels)
+        if p.shape != (n, len(self.categories)) or p.dtype.kind != "f" or not np.isfinite(p).all():
+            raise self._wrong(f"its answers to {n} images of {len(self.categories)} categories are not probabilities")
+        if outlier is not None and outlier.shape != (n,):
+            raise self._wrong(f"its outliers of {n} images have the shape {outlier.shape}")
+        return Answers(p.astype(np.float32), None if outlier is None else outlier.astype(bool))
+
+    def _wrong(self, reason: str) -> DataError:
+        return DataError(
+            f"{self.path} cannot be computed ({reason}).",
+            fix="Write it again with: newkind export RUN --format onnx --out FILE.onnx",
+            code="damaged-model",
+            path=str(self.path),
+        )
+
+
+def _check_about(about: _About, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    """Raise ValueError or ConfigError unless what a file says about its model fits the model, and has sensible numbers."""
+    check_number("image_size", about["image_size"], at_least=14, at_most=4096)
+    check_number("crop_share", about["crop_share"], at_least=0.01, at_most=1)
+    check_number("reducing_gap", about["reducing_gap"], at_least=1, at_most=100)
+    check_number("views", len(about["views"]), at_least=1, at_most=MOST_VIEWS)
+    check_seed("view_seed", about["view_seed"])
+    for view in about["views"]:
+        check_number("views", view, at_least=0, at_most=MOST_VIEWS)
+    shape = [len(about["views"]), 3, about["image_size"], about["image_size"]]
+    if [node.name for node in inputs] != ["pixels"] or list(inputs[0].shape[1:]) != shape:
+        raise ValueError(f"it does not take pixels of shape {shape}")
+    if "probabilities" not in [node.name for node in outputs]:
+        raise ValueError("it returns no probabilities")
 
 
 def predict_images(
@@ -209,18 +243,7 @@ def predict_images(
 
 def list_images(places: Sequence[Path]) -> FileImages:
     """Image files, also those that cannot be used; folders and .txt lists are followed."""
-    names: list[str] = []
-    for place in places:
-        if place.is_dir() or place.suffix.lower() == ".txt":
-            found = find_images([place])
-            names += [*found.names, *(item.name for item in found.skipped)]
-        elif place.exists():
-            names.append(str(place))
-        else:
-            raise DataError(f"{place} does not exist.", code="missing-file", path=str(place))
-    if not names:
-        raise DataError("There is nothing to predict.", fix="Name at least one image.", code="no-images")
-    return FileImages(Path(), Names(names))
+    return FileImages(Path(), Names(list_files(places)))
 
 
 def _batches(items: Iterator[tuple[int, Any]], size: int) -> Iterator[list[tuple[int, Any]]]:
@@ -252,5 +275,10 @@ def _open_session(path: Path, n_threads: int) -> Any:
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # noqa: BLE001 - onnxruntime has classes of its own, which it does not document
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(f"{path} cannot be read as ONNX ({reason}).", code="unreadable", path=str(path)) from None
+        raise DataError(
+            f"{path} cannot be read as ONNX ({_first_line(error)}).", code="unreadable", path=str(path)
+        ) from None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

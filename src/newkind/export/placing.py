@@ -8,6 +8,7 @@ from pathlib import Path
 
 from newkind.atomic import make_folder, replacing, write_errors
 from newkind.data.boxes import BoxImages
+from newkind.data.decoding import has_image_suffix
 from newkind.data.items import EncodedImages
 from newkind.data.names import printable
 from newkind.errors import BrokenImage, ConfigError, RunError
@@ -16,16 +17,21 @@ from newkind.pipeline.placement import Placement, place_files
 from newkind.runs.run import Run
 from newkind.runs.run_files import files_of
 
-__all__ = ["item_file_name", "place_images"]
+__all__ = ["item_file_name", "place_images", "write_image"]
+
+SUFFIXES = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp", "image/gif": ".gif", "image/tiff": ".tif"}
+"""Of images without a file name, by media type."""
 
 
-def item_file_name(name: str, images: ItemImages) -> str:
+def item_file_name(row: int, name: str, images: ItemImages) -> str:
     """Name of the file that an item becomes: `cam1/7.jpg#2` gives `7-2.png`, because a box becomes an image of its own."""
     base = name.replace("\\", "/").rsplit("/", 1)[-1]
     if images.boxes is not None:
         image, _, number = base.rpartition("#")
         return f"{image.rsplit('.', 1)[0]}-{number}.png"
-    return base if isinstance(images.source, EncodedImages) else f"{base}.png"
+    if not isinstance(images.source, EncodedImages):
+        return f"{base}.png"
+    return base if has_image_suffix(base) else base + SUFFIXES.get(images.facts(row).media_type, "")
 
 
 def place_images(
@@ -72,7 +78,7 @@ def place_images(
         return place_files(plan, mode, advance=advance)
     images = open_images(run, files, data)
     check_copied(images, mode)
-    return sum(_write(images, row, target, advance) for row, target in enumerate(targets))
+    return sum(write_image(images, row, target, advance) for row, target in enumerate(targets))
 
 
 def check_copied(images: ItemImages, mode: str) -> None:
@@ -88,9 +94,11 @@ def check_copied(images: ItemImages, mode: str) -> None:
     )
 
 
-def _write(images: ItemImages, row: int, target: Path, advance: Callable[[int], None]) -> bool:
+def write_image(
+    images: ItemImages, row: int, target: Path, advance: Callable[[int], None], *, as_png: bool = False
+) -> bool:
     """Write one image as a file of its own; whether it was not there yet."""
-    content = _content(images, row)
+    content = _content(images, row, as_png=as_png)
     with write_errors(target, fix="Then repeat the command to resume."):
         if target.is_file() and target.read_bytes() == content:
             advance(1)
@@ -106,11 +114,11 @@ def _write(images: ItemImages, row: int, target: Path, advance: Callable[[int], 
     return True
 
 
-def _content(images: ItemImages, row: int) -> bytes:
-    """Content of an image file for an item: that in the archive, otherwise a PNG."""
+def _content(images: ItemImages, row: int, *, as_png: bool) -> bytes:
+    """Content of an image file for an item: that of its file, or a PNG if it has none or `as_png`."""
     place = images.place[row]
     try:
-        if isinstance(images.source, EncodedImages):
+        if isinstance(images.source, EncodedImages) and not as_png:
             return images.source.content(place)
         content = io.BytesIO()
         images.source.open(place).save(content, "png")

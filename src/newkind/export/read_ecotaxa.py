@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +17,7 @@ __all__ = ["read_ecotaxa"]
 FIX = "Export the project from EcoTaxa as TSV, with all columns of objects."
 CATEGORY, STATUS = "object_annotation_category", "object_annotation_status"
 VALIDATED = ("validated", "v")
-STATUSES = ("", "validated", "predicted", "dubious", "v", "p", "d", "unclassified", "noid")
+STATUSES = ("", "validated", "predicted", "dubious", "discarded", "v", "p", "d", "x", "unclassified", "noid")
 
 
 def read_ecotaxa(path: Path) -> list[Correction]:
@@ -38,7 +39,7 @@ def read_ecotaxa(path: Path) -> list[Correction]:
     """
     found: list[Correction] = []
     for text in _tables(path):
-        reader = csv.reader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE)
+        reader = csv.reader(io.StringIO(text), delimiter="\t")  # EcoTaxa writes texts in quotation marks
         try:
             found += _of_table(path, list(reader))
         except csv.Error as error:
@@ -51,16 +52,24 @@ def _tables(path: Path) -> list[str]:
     content = read_bounded(path)
     try:
         if not zipfile.is_zipfile(io.BytesIO(content)):
-            return [content.decode("utf-8-sig")]
+            return [_decoded(content)]
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = [member for member in archive.infolist() if member.filename.lower().endswith((".tsv", ".txt"))]
             if sum(member.file_size for member in members) > MAX_BYTES:
                 raise invalid_file(path, "is too large", FIX, code="too-large")
             if not members:
                 raise invalid_file(path, "contains no .tsv file", FIX)
-            return [archive.read(member).decode("utf-8-sig") for member in members]
-    except (UnicodeDecodeError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+            return [_decoded(archive.read(member)) for member in members]
+    except (EOFError, ValueError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError) as error:
         raise invalid_file(path, f"cannot be read ({error})", FIX) from None
+
+
+def _decoded(content: bytes) -> str:
+    """Text of a table: UTF-8, or Latin-1, which EcoTaxa writes if it is asked to."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
 
 
 def _of_table(path: Path, rows: Sequence[list[str]]) -> list[Correction]:
@@ -91,6 +100,6 @@ def _number(path: Path, row: list[str], event: int | None, line: int) -> int:
     if event is None or not row[event].strip():
         return -1
     try:
-        return int(float(row[event]))
+        return int(float(row[event].replace(",", ".")))  # decimal commas are an option of EcoTaxa
     except (ValueError, OverflowError):
         raise invalid_file(path, f"has {row[event]!r} as {EVENT_COLUMN} in line {line}", FIX) from None

@@ -54,7 +54,7 @@ def plan_run(run: Run, folder: Path, mode: str, *, data: Path | None = None) -> 
         return SortingPlan(run, names, targets, mode, str(files.folder), data)
     images = open_images(run, names, data)
     check_copied(images, mode)
-    targets = sorted_targets(lines, [item_file_name(name, images) for name in names], folder)
+    targets = sorted_targets(lines, [item_file_name(row, name, images) for row, name in enumerate(names)], folder)
     return SortingPlan(run, names, targets, mode, str(data or run.config().get("data", "")), data)
 
 

@@ -98,17 +98,44 @@ class Frame(nn.Module):
         Tensor of shape (n, d)
             The features in the frame.
         """
+        self.solve(features, labels, shrinkage=shrinkage)
+        rows = FramedRows(self, features)
+        if len(features) <= ROWS:
+            return rows[:]
+        z = torch.empty(features.shape, device=self.weight.device)
+        for start in range(0, len(features), PART):
+            z[start : start + PART] = rows[start : start + PART]
+        return z
+
+    def solve(self, features: Tensor, labels: Tensor, *, shrinkage: float) -> None:
+        """Compute the frame as `fit` does, without the features in it."""
         known = labels >= 0
         matrix = within_class_whitening(features[known].cpu(), labels[known].cpu().numpy(), shrinkage=shrinkage)[1]
         self.weight.copy_(torch.from_numpy(matrix))
         self.bias.copy_(-_mean(features) @ torch.from_numpy(matrix))
-        device = self.weight.device
-        if len(features) <= ROWS:
-            return self(features.to(device))  # type: ignore[no-any-return]
-        z = torch.empty(features.shape, device=device)
-        for row, part in zip(torch.split(z, PART), torch.split(features, PART), strict=True):
-            row.copy_(self(part.to(device)))
-        return z
+
+
+class FramedRows:
+    """Features (n, d) in a frame, computed when they are read: a million of them would take as much memory once more.
+
+    Parameters
+    ----------
+    frame : Frame
+        The frame.
+    features : Tensor of shape (n, d)
+        The features.
+    """
+
+    def __init__(self, frame: Frame, features: Tensor) -> None:
+        self.frame, self.features, self.shape = frame, features, features.shape
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __getitem__(self, index: slice | Tensor) -> Tensor:
+        """Rows (b, d) of unit length."""
+        place = index if isinstance(index, slice) else index.to(self.features.device)
+        return self.frame(self.features[place].to(self.frame.weight.device))  # type: ignore[no-any-return]
 
 
 def _mean(features: Tensor) -> Tensor:
@@ -126,17 +153,19 @@ def find_prototypes(
 
     The mixture of very many images is fitted to a sample of them, and then takes a few steps with all.
     """
-    z = frame.fit(features, images.labels, shrinkage=config.frame_shrinkage)
-    labels = images.labels.to(z.device)
     rows = sample_rows(images.labels.cpu().numpy(), most_rows(n_categories, MOST_CELLS), seed=images.seed)
     if rows is None:
-        return _fit(z, labels, _sizes(features, images.labels, images, config, n_categories), config, images.seed)
-    some = torch.from_numpy(rows)
+        z = frame.fit(features, images.labels, shrinkage=config.frame_shrinkage)
+        sizes = _sizes(features, images.labels, images, config, n_categories)
+        return _fit(z, images.labels.to(z.device), sizes, config, images.seed)
+    frame.solve(features, images.labels, shrinkage=config.frame_shrinkage)
+    framed, some = FramedRows(frame, features), torch.from_numpy(rows)
+    labels = images.labels.to(frame.weight.device)
     sizes = _sizes(features[some], images.labels[some], images, config, n_categories)
     fewer = replace(config, mixture_steps=min(SAMPLE_STEPS, config.mixture_steps))
-    first = _fit(z[some.to(z.device)], labels[some.to(z.device)], sizes, fewer, images.seed)
+    first = _fit(framed[some], labels[some.to(labels.device)], sizes, fewer, images.seed)
     return refine_mixture(
-        z,
+        framed,
         first,
         labels=labels,
         sizes=sizes.scaled(images.labels, len(rows)),

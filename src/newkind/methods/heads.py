@@ -110,7 +110,9 @@ class CosineClassifier(nn.Module):
         """
         unit, weight = F.normalize(self.prototypes, dim=-1), torch.tensor(sizes, dtype=self.prototypes.dtype)
         weight = weight.to(unit.device).clamp_min(1)[:, None]
-        merged = torch.stack([F.normalize((weight[group] * unit[group]).sum(dim=0), dim=-1) for group in groups])
+        merged = unit.new_zeros(len(groups), unit.shape[1])  # UNO may have no group: all categories are known
+        for row, group in enumerate(groups):
+            merged[row] = F.normalize((weight[group] * unit[group]).sum(dim=0), dim=-1)
         self.prototypes = nn.Parameter(merged)
 
 

@@ -31,6 +31,11 @@ class MethodConfig:
     def __post_init__(self) -> None:
         check_settings(self)
 
+    @property
+    def needs_truth(self) -> bool:
+        """Whether the method is an oracle that gets the truth of the images it trains on."""
+        return False
+
 
 class AllImages(Protocol):
     """All images of a run, as `Method.start` and `Method.settle` see them."""
@@ -43,7 +48,11 @@ class AllImages(Protocol):
     """Seed of random choices."""
 
     def features(self) -> Tensor:
-        """Features (n, d) on the CPU, averaged over the views of the effort."""
+        """Features (n, d) on the CPU, averaged over the views of the effort.
+
+        All processes have to ask. The first one gets them, the others get (0, d), and what the first one computes from them is
+        copied to the others.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,8 +140,6 @@ class Method(nn.Module, ABC):
         Whether `settle` is so costly that it is done during training only to compute scores.
     block_rate, head_rate : float
         Learning rates of the tuned blocks and of the heads, as multiples of the learning rate of the training.
-    needs_truth : bool
-        Whether the method is an oracle that gets the truth of the images it trains on.
     teacher_decay : float or None
         Decay of the moving average of the network that computes `Batch.teacher_logits`; None for no average.
     teacher_ramp : bool
@@ -155,7 +162,6 @@ class Method(nn.Module, ABC):
     costly_readout: ClassVar[bool] = False
     block_rate: float = 1.0
     head_rate: float = 1.0
-    needs_truth: bool = False
     teacher_decay: float | None = None
     teacher_ramp: bool = False
     optimizer: ClassVar[OptimizerConfig] = OptimizerConfig()

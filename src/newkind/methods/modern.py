@@ -20,6 +20,7 @@ from newkind.losses.supervised import supervised_loss
 from newkind.methods.frame import Frame, FrameConfig, find_prototypes, refit_prototypes, settle_prototypes
 from newkind.methods.heads import CosineClassifier
 from newkind.methods.method import AllImages, Batch, LossTerms, Method, gather_views
+from newkind.methods.refit_rehearsal import PlacedImages, rehearse_refit
 from newkind.methods.rehearsal import rehearse
 from newkind.methods.representation import supcon_loss
 from newkind.methods.simgcd import DistillationConfig, distillation_parts
@@ -51,8 +52,9 @@ class ModernConfig(DistillationConfig, FrameConfig):
         Temperature tau_t of the targets after the warm-up.
     block_rate : float, default=0.01
         Learning rate of the tuned blocks, as a multiple of the learning rate of the training.
-    head_rate : float, default=0.1
-        Learning rate of the prototypes, as a multiple of the learning rate of the training.
+    head_rate : float, default=0.0
+        Learning rate of the prototypes, as a multiple of the learning rate of the training. With 0, the categories of the
+        start are those that settling begins with.
     """
 
     supervised_weight: float = setting(0.35, at_least=0, at_most=1)
@@ -61,7 +63,7 @@ class ModernConfig(DistillationConfig, FrameConfig):
     teacher_start: float = setting(0.035, above=0)
     teacher_end: float = setting(0.035, above=0)
     block_rate: float = setting(0.01, at_least=0)
-    head_rate: float = setting(0.1, at_least=0)
+    head_rate: float = setting(0.0, at_least=0)
 
 
 class Modern(Method):
@@ -143,6 +145,18 @@ class Modern(Method):
         found = refit_prototypes(self.frame, features, labels, prototype, self.config, forbidden=forbidden)
         self.classifier.prototypes.copy_(found.directions)
         self.typical_similarity.copy_(_typical_similarity(self, features))
+
+    @torch.no_grad()
+    def recalibrate(self, images: PlacedImages) -> None:
+        """Calibrate confidences after a refit, by a rehearsal of it.
+
+        Categories without labels do not take part in the rehearsal. As far as images are in such categories, the read-out before is kept.
+        """
+        self.rehearsal = rehearse_refit(images, self.config, temperature=self.config.student_temperature)
+        if self.rehearsal is not None:
+            fitted, kept = self.rehearsal.fitted, images.share_new
+            self.read_out_temperature.fill_(fitted.temperature ** (1 - kept) * self.temperature**kept)
+            self.read_out_smoothing.fill_((1 - kept) * fitted.smoothing + kept * self.smoothing)
 
     @property
     def has_outlier_rule(self) -> bool:

@@ -9,7 +9,12 @@
 | views | pair labels and cross-entropy from the first of two views | every ordered pair of views takes part | more views are possible |
 | consistency | of both heads, weight 5 (CIFAR-10), 25 (CIFAR-100) | of the one head, 5 (a public script counts it twice: weight 10) | settings of ten classes |
 | ramp-up | 50 of 200 epochs (CIFAR-10), 300 of 400 (CIFAR-100) | 50 epochs | |
-| optimizer | 0.1 for 128 images, weight decay 1e-4, two steps | the same, cosine | one schedule for all methods |
+| learning rate | 0.1 for 128 images | 0.001 | with 0.1 nearly all images end in one to four categories |
+| schedule | two steps | cosine | one schedule for all methods |
+| weight decay | 1e-4 | the same | |
+
+The head is linear, and class features of DINOv2 ViT-S/14 have a length of 35 after the ReLU, so that steps at a rate of 0.1 saturate the
+softmax. Held-out known classes of a set of clothing (20 epochs, two folds), All: 43 with 0.1 and with 0.01, 53 with 0.001, 48 with 0.0001.
 """
 
 from __future__ import annotations
@@ -76,7 +81,7 @@ class RankStatsConfig(MethodConfig):
 class RankStats(PrototypeMethod):
     """Prototypes on the class feature, whose largest dimensions also show which samples belong together."""
 
-    optimizer: ClassVar[OptimizerConfig] = OptimizerConfig(weight_decay=1e-4, decay_vectors=True)
+    optimizer: ClassVar[OptimizerConfig] = OptimizerConfig(learning_rate=0.001, weight_decay=1e-4, decay_vectors=True)
     config: RankStatsConfig
 
     def __init__(self, dim: int, n_categories: int, config: RankStatsConfig) -> None:

@@ -96,6 +96,10 @@ class SimGCDConfig(RepresentationConfig, DistillationConfig):
     block_rate: float = setting(1.0, at_least=0)
     head_rate: float = setting(1.0, at_least=0)
 
+    @property
+    def needs_truth(self) -> bool:
+        return self.supervision == "oracle"
+
 
 def simgcd_recipe(recipe: str, *, benchmark: str = "") -> SimGCDConfig:
     """Settings of a published recipe.
@@ -137,7 +141,6 @@ class SimGCD(PrototypeMethod):
 
     def __init__(self, dim: int, n_categories: int, config: SimGCDConfig) -> None:
         super().__init__(dim, n_categories, config)
-        self.needs_truth = config.supervision == "oracle"
         self.block_rate, self.head_rate = config.block_rate, config.head_rate
         self.projector = build_projector(dim, config)
         on_backbone = config.classifier_on == "backbone"

@@ -6,16 +6,16 @@ may be started any number of times. Workers share nothing but the folder. A part
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from filelock import FileLock
 from numpy.typing import NDArray
 
 from newkind import atomic
@@ -35,7 +35,7 @@ from newkind.shard import Shard
 from newkind.training.inference import BATCH, view_mean
 from newkind.training.network import Encoder
 
-__all__ = ["PART_SIZE", "ComputedFeatures", "compute_features"]
+__all__ = ["PART_SIZE", "ComputedFeatures", "FeatureParts", "compute_features"]
 
 PART_SIZE = 1024
 """Images per part."""
@@ -61,62 +61,92 @@ class ComputedFeatures:
     n_skipped: int
     is_complete: bool
 
+    @classmethod
+    def of(
+        cls, parts: FeatureParts, n_parts: int, n_found: int, computed: Iterable[tuple[int, int]]
+    ) -> ComputedFeatures:
+        """Result of a worker from what `FeatureParts.compute` returned for its parts."""
+        images, skipped = np.array(list(computed), dtype=np.int64).reshape(-1, 2).sum(axis=0).tolist()
+        return cls(n_parts, n_found, images, skipped, all(map(parts.exists, range(parts.count))))
 
-def compute_features(
-    collection: Collection,
-    config: BackboneConfig,
-    out: Path,
-    *,
-    shard: Shard,
-    n_views: int = 2,
-    part_size: int = PART_SIZE,
-    advance: Callable[[int], None] = quiet,
-) -> ComputedFeatures:
-    """Compute the features of the parts of one worker that do not exist yet.
+
+class FeatureParts:
+    """Parts of the features of a collection, computed one at a time.
 
     Parameters
     ----------
     collection : Collection
         All images, in every worker the same.
     config : BackboneConfig
-        Configuration of the backbone.
+        Configuration of the backbone, which is loaded.
     out : Path
         Folder of the parts; created if it does not exist.
-    shard : Shard
-        Which worker this is.
     n_views : int, default=2
         Number of random views that are averaged with the evaluation view.
     part_size : int, default=1024
         Images per part.
-    advance : callable, optional
-        Called with the number of finished images.
-
-    Returns
-    -------
-    ComputedFeatures
 
     Raises
     ------
     DataError
         With the code `other-features` if the folder has features of other images or another backbone.
     """
-    backbone = load_backbone(replace(config, tuned_blocks=0))
-    images, views = images_of(collection), (0, *random_views(n_views))
-    n_all = -(-len(images) // part_size)
-    _claim(out, collection, _about(config, backbone, views), part_size, n_all, backbone.trunk.dim)
-    own, n_found, n_images, n_skipped = range(shard.number, n_all, shard.count), 0, 0, 0
+
+    def __init__(
+        self,
+        collection: Collection,
+        config: BackboneConfig,
+        out: Path,
+        *,
+        n_views: int = 2,
+        part_size: int = PART_SIZE,
+    ) -> None:
+        self.collection, self.config, self.out, self.part_size = collection, config, out, part_size
+        self.backbone = load_backbone(replace(config, tuned_blocks=0))
+        self.images, self.views = images_of(collection), (0, *random_views(n_views))
+        self.count = -(-len(self.images) // part_size)
+        about = _about(config, self.backbone, self.views)
+        _claim(out, collection, about, part_size, self.count, self.backbone.trunk.dim)
+
+    def places(self, number: int) -> range:
+        """Indices of the images of a part."""
+        return range(number * self.part_size, min((number + 1) * self.part_size, len(self.images)))
+
+    def exists(self, number: int) -> bool:
+        """Whether a part is complete."""
+        return part_file(self.out, number, ".json").exists()
+
+    def compute(self, number: int) -> tuple[int, int]:
+        """Compute a part, unless it exists, and return the numbers of its images that were computed now and that cannot be read."""
+        if self.exists(number):
+            return 0, 0
+        rows, about = _part(self.collection, self.images, self.places(number), self.config, self.backbone, self.views)
+        _write(self.out, number, rows, about)
+        return len(rows), len(about["skipped"])
+
+
+def compute_features(parts: FeatureParts, *, shard: Shard, advance: Callable[[int], None] = quiet) -> ComputedFeatures:
+    """Compute the features of the parts of one worker that do not exist yet.
+
+    Parameters
+    ----------
+    parts : FeatureParts
+        All parts.
+    shard : Shard
+        Which worker this is.
+    advance : callable, optional
+        Called with the number of finished images.
+
+    Returns
+    -------
+    ComputedFeatures
+    """
+    own = range(shard.number, parts.count, shard.count)
+    n_found, computed = sum(map(parts.exists, own)), []
     for number in own:
-        start, stop = number * part_size, min((number + 1) * part_size, len(images))
-        if part_file(out, number, ".json").exists():
-            n_found += 1
-        else:
-            rows, about = _part(collection, images, range(start, stop), config, backbone, views)
-            _write(out, number, rows, about)
-            n_images += len(rows)
-            n_skipped += len(about["skipped"])
-        advance(stop - start)
-    is_complete = all(part_file(out, number, ".json").exists() for number in range(n_all))
-    return ComputedFeatures(len(own), n_found, n_images, n_skipped, is_complete)
+        computed.append(parts.compute(number))
+        advance(len(parts.places(number)))
+    return ComputedFeatures.of(parts, len(own), n_found, computed)
 
 
 def _about(config: BackboneConfig, backbone: Backbone, views: tuple[int, ...]) -> dict[str, Any]:
@@ -145,7 +175,7 @@ def _claim(out: Path, collection: Collection, about: dict[str, Any], part_size: 
     }
     with atomic.write_errors(out, error=DataError):
         atomic.make_folder(out)
-        with FileLock(out / LOCK):  # several workers may start at the same moment
+        with atomic.file_lock(out / LOCK):  # several workers may start at the same moment
             if not (out / MANIFEST).exists():
                 atomic.write_json(out / MANIFEST, content, error=DataError)
     found = read_manifest(out)
@@ -195,4 +225,5 @@ def _write(out: Path, number: int, rows: NDArray[np.float32], about: Part) -> No
     content = io.BytesIO()
     np.save(content, rows, allow_pickle=False)
     atomic.write_bytes(part_file(out, number, ".npy"), content.getbuffer(), error=DataError)
-    atomic.write_json(part_file(out, number, ".json"), about, error=DataError)
+    record = {"sha256": hashlib.sha256(content.getbuffer()).hexdigest()}
+    atomic.write_json(part_file(out, number, ".json"), {**about, **record}, error=DataError)

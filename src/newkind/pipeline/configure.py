@@ -9,7 +9,7 @@ from typing import Any, Literal
 from newkind.config import BackboneConfig, DiscoverConfig, EffortName, NCategories, TrainingConfig, default_recipe
 from newkind.data import Collection, Features
 from newkind.data.views import random_views
-from newkind.effort import EFFORTS, PUBLISHED_EPOCHS, Amount
+from newkind.effort import EFFORTS, PUBLISHED_EPOCHS, PUBLISHED_VIEWS, Amount
 from newkind.errors import ConfigError
 from newkind.methods.registry import find_method, method_config, resolve_method
 from newkind.optimizer_config import BASE_BATCH, OptimizerConfig
@@ -135,14 +135,18 @@ def with_effort(collection: Collection, config: DiscoverConfig, amount: Amount) 
     """
     effort = _effort(config, amount)
     kind, plan = find_method(config.method_name).method, EFFORTS[effort]
-    epochs = PUBLISHED_EPOCHS if kind.needs_training else plan.epochs
-    epochs = epochs if amount.epochs is None else amount.epochs
+    is_ready = isinstance(collection.catalog.items, Features)
+    if kind.needs_training:
+        plan = replace(plan, epochs=PUBLISHED_EPOCHS, views=PUBLISHED_VIEWS)
+    elif is_ready:  # there is no block to train
+        plan = replace(plan, epochs=0)
+    epochs = plan.epochs if amount.epochs is None else amount.epochs
     epochs = epochs if kind.trains else 0
     views = plan.views if amount.views is None else amount.views
     backbone = replace(config.backbone, views=views)  # checks their number
     n_averaged = min(plan.averaged, views) if epochs or amount.views is None else views
     averaged = (0, *random_views(n_averaged))
-    if kind.needs_training or isinstance(collection.catalog.items, Features):
+    if kind.needs_training or is_ready:
         averaged = (0,)
     if not epochs:  # features of these views are all that is needed
         backbone = replace(backbone, views=n_averaged, tuned_blocks=0)

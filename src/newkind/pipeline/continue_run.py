@@ -37,9 +37,11 @@ from newkind.runs.current_answer import model_answer
 from newkind.runs.decision import Event
 from newkind.runs.decision_log import DecisionLog
 from newkind.runs.fingerprint import digest_of
+from newkind.runs.metadata import group_column, metadata_csv, metadata_from
 from newkind.runs.model_io import LoadedModel, layout_of, load_model, method_settings, read_card, write_model
+from newkind.runs.recorded_array import to_half
 from newkind.runs.replay import effective
-from newkind.runs.run import Run, to_half
+from newkind.runs.run import Run
 from newkind.runs.write_answer import write_answer
 from newkind.setting import check_min_confidence
 from newkind.training.inference import image_features, predict_features
@@ -48,6 +50,8 @@ from newkind.training.network import Network
 __all__ = ["ContinueConfig", "continue_run"]
 
 logger = logging.getLogger(__name__)
+OWN = ("format", "newkind", "assignments", "checksums")
+"""Entries of config.json that every run has for itself."""
 LEAST_NEW = 2 / 3
 """Smallest share of new images in a category that opens, unless the number of categories was given."""
 
@@ -152,7 +156,7 @@ def continue_run(
         following = _write(following, run, solved, settings)
     seconds = {"features": features_done - started, "fitting": time.perf_counter() - features_done}
     lines, categories = solved.model.assignments(), solved.model.list_categories()
-    return Outcome(following, categories, lines, features.astype(np.float32), None, seconds)
+    return Outcome(following, categories, lines, None, seconds)
 
 
 def _check(run: Run, out: Path, config: ContinueConfig, card: dict[str, Any]) -> None:
@@ -188,12 +192,13 @@ def _fingerprint(run: Run, images: ContinuedImages, config: ContinueConfig) -> s
         catalog.labels,
         list(catalog.class_names),
         config.n_categories,
+        *([] if catalog.groups is None else [catalog.groups]),
     )
 
 
 def _run_config(run: Run, images: ContinuedImages, config: ContinueConfig, fingerprint: str) -> dict[str, Any]:
     """Content of config.json: that of the run before, with what differs."""
-    content = {name: value for name, value in run.config().items() if name not in ("format", "newkind")}
+    content = {name: value for name, value in run.config().items() if name not in OWN}
     method = _method_config(read_card(run))
     settings = run.settings() | {"method_name": "modern", "method": to_json(method)}
     if config.min_confidence is not None:
@@ -202,6 +207,8 @@ def _run_config(run: Run, images: ContinuedImages, config: ContinueConfig, finge
     root = file_images(images.collection).root
     return content | {
         "data": images.collection.location or images.collection.origin,
+        "reading": dict(images.collection.reading),
+        "group_column": group_column(images.collection),
         "root": str(root.resolve()),
         "added": list(images.added),
         "continues": str(run.folder.resolve()),
@@ -256,17 +263,17 @@ def _solve(
     method = _method_config(read_card(owner))
     events = DecisionLog(run.folder).events()
     start = start_answer(images, model_answer(run))
-    seed = run.settings()["training"]["seed"]
+    seed, groups = run.settings()["training"]["seed"], images.collection.catalog.groups
     n_open = None if config.n_categories is None else config.n_categories - n_used(start)
     while True:
         placed = open_categories(start, features, events, method, n_open=n_open, seed=seed)
-        refit = solve(placed, features, owner, min_confidence=least)
+        refit = solve(placed, features, owner, min_confidence=least, groups=groups)
         opened = [state.id for state in placed.categories[len(start.categories) :]]
         n_doubtful = 0 if config.n_categories is not None else _n_doubtful(refit.own, opened, start)
         if not n_doubtful:
             break
         n_open = len(opened) - n_doubtful
-    model = _model_answer(start, refit, features, least)
+    model = _model_answer(start, refit, features, least, groups)
     names: dict[str, list[str]] = {}
     for name, row in zip(images.names, images.row.tolist(), strict=True):
         if row >= 0:
@@ -287,7 +294,9 @@ def _n_doubtful(own: Answer, opened: list[str], start: Answer) -> int:
     return found
 
 
-def _model_answer(start: Answer, refit: Refit, features: NDArray[np.float16], least: float) -> Answer:
+def _model_answer(
+    start: Answer, refit: Refit, features: NDArray[np.float16], least: float, groups: NDArray[np.int64] | None
+) -> Answer:
     """Answer of the new model about all images, as if no person had confirmed or rejected any."""
     own = refit.own
     categories = own.list_categories()
@@ -300,6 +309,7 @@ def _model_answer(start: Answer, refit: Refit, features: NDArray[np.float16], le
         labels=labels,
         layout=layout_of(categories, refit.method.n_categories),
         device=torch.device("cpu"),
+        groups=groups,
     )
     lines = assignments_of(start.files, labels, categories, found, min_confidence=least)
     by_file = {line.file: line for line in own.assignments()} if start.rejected else {}
@@ -319,7 +329,10 @@ def _write(following: Run, run: Run, solved: _Solved, settings: dict[str, Any]) 
     target.write_json(target.continued_file, _since(run, solved))
     rows = {"event": solved.answer.last} if solved.events else {}
     target.write_json(target.categories_file, rows | category_rows(solved.answer.list_categories()))
-    write_assignments(target, solved.answer.assignments())
+    metadata = metadata_from(solved.images.names, solved.images.collection.metadata)
+    if metadata.columns:
+        target.write_text(target.metadata_file, metadata_csv(solved.images.names, metadata))
+    write_assignments(target, solved.answer.assignments(), metadata)
     if solved.events:
         lines = solved.model.assignments()
         target.write_json(target.model_categories_file, category_rows(solved.model.list_categories()))

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from newkind.backbone.cache_plan import image_digests
+from newkind.config import from_json
 from newkind.data import Collection, Skipped, open_data
 from newkind.data.added import add_images, select_images
 from newkind.data.names import printable
 from newkind.data.wording import count
-from newkind.errors import DataError, RunError
+from newkind.errors import DataError, NewkindError, RunError
+from newkind.reading import ReadingConfig
 from newkind.runs.answer import Answer
 from newkind.runs.current_answer import current_answer
 from newkind.runs.image_match import match_images
@@ -86,7 +89,11 @@ class ContinuedImages:
 
 
 def open_continued(
-    run: Run, *, data: str | os.PathLike[str] | None = None, add: Sequence[str | os.PathLike[str]] = ()
+    run: Run,
+    *,
+    data: str | os.PathLike[str] | None = None,
+    add: Sequence[str | os.PathLike[str]] = (),
+    reading: Mapping[str, Any] | None = None,
 ) -> ContinuedImages:
     """Open the data of a run again, with more images, and recognise those that the run has.
 
@@ -98,6 +105,8 @@ def open_continued(
         The data of the run, if it was moved. Default: where the run read it.
     add : sequence of str or path-like, default=()
         Folders of unlabelled images, or tables, as in `add_images`.
+    reading : mapping of str to Any, optional
+        Options of `open_data` that differ from those that the run was read with, such as a moved `image_folder`.
 
     Returns
     -------
@@ -106,7 +115,7 @@ def open_continued(
     Raises
     ------
     RunError
-        With the code `not-finished` if the run is not finished.
+        With the code `not-finished` if the run is not finished, or `unreadable`.
     DataError
         With the code `not-images` for a run from features, or as from `add_images`.
     """
@@ -120,7 +129,7 @@ def open_continued(
     before, config = current_answer(run), run.config()
     if config.get("root") is None:
         raise DataError(f"{run.folder} was not made from image files, so it cannot be continued.", code="not-images")
-    base = open_data(data if data is not None else str(config["data"]))
+    base = open_data(data if data is not None else str(config["data"]), **_reading(run) | dict(reading or {}))
     places = _places(config.get("added", []), add)
     joined = add_images(base, places)
     _warn_of_missing_places(config.get("added", []))
@@ -130,6 +139,16 @@ def open_continued(
     joined = replace(joined, skipped=(*joined.skipped, *skipped))
     found = ContinuedImages(joined, digests, np.full(len(digests), -1), before, (), tuple(places), n_copies).take(kept)
     return _matched(run, found)
+
+
+def _reading(run: Run) -> dict[str, Any]:
+    """Options that the data of a run was read with. Runs of earlier versions have none."""
+    try:
+        return from_json(ReadingConfig, run.config().get("reading", {})).given()
+    except (NewkindError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RunError(
+            f"{run.config_file} has unknown options for reading ({error}).", code="unreadable", file=run.config_file
+        ) from None
 
 
 def _places(earlier: Sequence[str], add: Sequence[str | os.PathLike[str]]) -> list[str]:

@@ -19,10 +19,11 @@ import torch
 
 from newkind import distributed
 from newkind.atomic import write_bytes
-from newkind.backbone.cache_plan import image_digests
+from newkind.backbone.cache_plan import joint_digests
 from newkind.config import DiscoverConfig, to_json
 from newkind.data import Collection
 from newkind.data.items import Features, FileImages
+from newkind.errors import ConfigError
 from newkind.evaluation import Accuracy, accuracy, by_name
 from newkind.pipeline.announce import announce_data, announce_training
 from newkind.pipeline.choose_n_categories import choose_n_categories
@@ -32,7 +33,7 @@ from newkind.pipeline.setup import Setup, check_request, fit_batch, load_setup, 
 from newkind.runs.carry_over import carry_over
 from newkind.runs.claim import Claim, claim_run
 from newkind.runs.fingerprint import deciding_settings, digest_of
-from newkind.runs.metadata import column_names
+from newkind.runs.metadata import group_column
 from newkind.runs.run import Run
 from newkind.training.checkpoint import load_checkpoint
 from newkind.training.data import ImageFeatures, TrainingData
@@ -125,17 +126,16 @@ def _open_stage(collection: Collection, config: DiscoverConfig, *, after: _Stage
         setup = load_setup(collection, config)
     announce_training(collection, config, setup)
     digests = None if after is None else after.digests
-    is_wanted = distributed.main_process() or not config.online  # for the run folder, or for the cache
-    if digests is None and is_wanted and not isinstance(collection.catalog.items, Features):
-        digests = image_digests(collection)
+    if digests is None and not isinstance(collection.catalog.items, Features):
+        digests = joint_digests(collection)
     data = open_images(collection, config, setup, digests=digests)
     return _Stage(fit_batch(config, len(data.images)), setup, data, digests)
 
 
 def _fingerprint(collection: Collection, config: DiscoverConfig, stage: _Stage) -> str:
-    """Fingerprint of everything that decides the result."""
+    """Fingerprint of everything that decides the result, the same in every process."""
     backbone, groups = stage.setup.backbone, stage.data.groups
-    return digest_of(
+    found = digest_of(
         deciding_settings(config),
         list(collection.catalog.class_names),
         stage.data.labels,
@@ -144,6 +144,13 @@ def _fingerprint(collection: Collection, config: DiscoverConfig, stage: _Stage) 
         distributed.world_size(),
         *(() if groups is None else (groups,)),  # runs without groups have the fingerprint of earlier versions
     )
+    if len(set(distributed.gather_bytes(found.encode()))) > 1:
+        raise ConfigError(
+            "The processes have different data, settings or backbone weights.",
+            fix="Start the same command with the same data on every machine.",
+            code="other-data",
+        )
+    return found
 
 
 def _has_answer(run: Run) -> bool:
@@ -186,7 +193,7 @@ def _begin_answer(run: Run, config: DiscoverConfig, answer: Answer) -> Run:
     if not distributed.main_process():
         return Run(run.folder)
     following = run.next_answer()
-    content = {name: value for name, value in run.config().items() if name not in ("format", "newkind")}
+    content = {name: value for name, value in run.config().items() if name not in ("format", "newkind", "checksums")}
     content |= {"answer": answer, "n_categories": {"asked": content["n_categories"]["asked"]}}
     if answer == "final":  # settings outside of the fingerprint may be others than those of the answer before
         content["config"] = to_json(config)
@@ -221,7 +228,7 @@ def _write_start(run: Run, collection: Collection, config: DiscoverConfig, setup
             {
                 "data": collection.location or collection.origin,
                 "reading": dict(collection.reading),
-                "group_column": _group_column(collection),
+                "group_column": group_column(collection),
                 "root": str(items.root.resolve()) if isinstance(items, FileImages) else None,
                 "fingerprint": fingerprint,
                 "config": to_json(config),
@@ -237,13 +244,6 @@ def _write_start(run: Run, collection: Collection, config: DiscoverConfig, setup
         }
     )
     run.write_environment(device=str(setup.device), processes=distributed.world_size(), **weights)
-
-
-def _group_column(collection: Collection) -> str | None:
-    """Name of the column of metadata.csv with the groups; None without groups."""
-    names = list(collection.metadata)
-    column = collection.group_column
-    return column_names(names)[names.index(column)] if column in names else None
 
 
 def _new_trainer(run: Run, following: Run, stage: _Stage, fingerprint: str) -> Trainer:

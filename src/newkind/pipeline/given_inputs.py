@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +15,20 @@ from newkind.data.given_images import GivenImages, flat_inputs
 from newkind.data.groups import number_groups
 from newkind.data.items import Features, Images
 from newkind.errors import DataError
-from newkind.pipeline.predict import read_inputs
+from newkind.pipeline.predict_inputs import read_inputs
 
 __all__ = ["groups_of", "read_given"]
 
 
-def read_given(inputs: Sequence[Any]) -> Images | Features:
+def read_given(inputs: Sequence[Any], of_run: Mapping[str, Any] | None = None) -> Images | Features:
     """Items of paths, image files in memory, PIL images, arrays, and array-likes of them.
 
     Parameters
     ----------
     inputs : sequence
         As in `Discovery.predict`.
+    of_run : mapping, optional
+        Options with which the data of the run was read; its boxes are cropped in the same way.
 
     Returns
     -------
@@ -44,7 +46,7 @@ def read_given(inputs: Sequence[Any]) -> Images | Features:
     if not given:
         raise DataError("There is nothing to predict.", fix="Give at least one image.", code="no-images")
     if all(isinstance(item, str | os.PathLike) for item in given):
-        return read_inputs([Path(item) for item in given], missing_ok=True)
+        return read_inputs([Path(item) for item in given], missing_ok=True, of_run=of_run)
     return GivenImages.named(given)
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -14,11 +12,7 @@ from numpy.typing import NDArray
 from newkind.backbone.loader import Backbone
 from newkind.backbone.sources import OnlineTokens, ReadyFeatures, TokenSource
 from newkind.data import Skipped
-from newkind.data.feature_parts import has_feature_parts
-from newkind.data.image_files import find_images
-from newkind.data.items import Features, FileImages, Images
-from newkind.data.names import Names
-from newkind.data.opening import open_data
+from newkind.data.items import Features, Images
 from newkind.data.views import ViewRecipe
 from newkind.errors import DataError
 from newkind.progress import quiet
@@ -28,7 +22,7 @@ from newkind.setting import check_min_confidence
 from newkind.training.group_evidence import GroupEvidence
 from newkind.training.inference import predict_readable, view_mean
 
-__all__ = ["Prediction", "model_features", "predict", "probabilities", "read_inputs"]
+__all__ = ["Prediction", "model_features", "predict", "probabilities"]
 
 
 @dataclass(frozen=True)
@@ -47,67 +41,6 @@ class Prediction:
     skipped: tuple[Skipped, ...]
 
 
-def read_inputs(places: Sequence[Path], *, missing_ok: bool = False) -> Images | Features:
-    """Items to predict.
-
-    Parameters
-    ----------
-    places : sequence of Path
-        Image files, folders, .txt files that list one image per line, or .npz files with features; or one .json file with
-        boxes, one .tar file, or one folder that `newkind features` wrote. An image that is given twice is predicted twice.
-    missing_ok : bool, default=False
-        Whether an image file that does not exist is passed on, so that it gets the status `unreadable`.
-
-    Returns
-    -------
-    Images or Features
-    """
-    if len(places) == 1 and (places[0].suffix.lower() in (".json", ".tar") or has_feature_parts(places[0])):
-        return open_data(places[0]).catalog.items
-    arrays = [place.suffix.lower() == ".npz" for place in places]
-    if any(arrays):
-        if not all(arrays):
-            raise DataError(
-                "Images and .npz files cannot be predicted together.",
-                fix="Predict them separately.",
-                code="mixed-inputs",
-            )
-        return _join([_features(place) for place in places])
-    names: list[str] = []
-    for place in places:
-        if os.path.isdir(place) or (place.suffix.lower() == ".txt" and os.path.exists(place)):
-            found = find_images([place])
-            names += [*found.names, *(item.name for item in found.skipped)]
-        elif missing_ok or os.path.exists(place):
-            names.append(str(place))
-        else:
-            raise DataError(f"{place} does not exist.", code="missing-file", path=str(place))
-    if not names:
-        raise DataError("There is nothing to predict.", fix="Name at least one image.", code="no-images")
-    return FileImages(Path(), Names(names))
-
-
-def _features(path: Path) -> Features:
-    """Features of an .npz file."""
-    items = open_data(path).catalog.items
-    if not isinstance(items, Features):
-        raise DataError(
-            f"{path} contains images, not features.",
-            fix="Predict image files, or an .npz file with `features`.",
-            code="not-features",
-            path=str(path),
-        )
-    return items
-
-
-def _join(parts: list[Features]) -> Features:
-    dims = {part.values.shape[1] for part in parts}
-    if len(dims) > 1:
-        raise DataError(f"The .npz files have features of different dimensions: {sorted(dims)}.", code="mixed-inputs")
-    names = [name for part in parts for name in part.names]
-    return parts[0] if len(parts) == 1 else Features(np.concatenate([part.values for part in parts]), names)
-
-
 def predict(
     model: LoadedModel,
     items: Images | Features,
@@ -123,7 +56,7 @@ def predict(
     model : LoadedModel
         Model of a finished run.
     items : Images or Features
-        As from `read_inputs`.
+        As from `newkind.pipeline.predict_inputs.read_inputs`.
     groups : ndarray of int64, shape (n,), optional
         Groups whose items share a category, by the evidence of all that can be read; -1 for none.
     min_confidence : float, default=0.0

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from filelock import FileLock
-
 from newkind import __version__, atomic
 from newkind.data.items import Features, Images
 from newkind.data.missing_package import missing_package
 from newkind.data.slices import ItemParts, ListParts
-from newkind.errors import RunError
-from newkind.pipeline.predict import predict, read_inputs
+from newkind.errors import ConfigError, RunError
+from newkind.pipeline.predict import predict
+from newkind.pipeline.predict_inputs import open_inputs
 from newkind.progress import quiet
+from newkind.reading import ReadingConfig
 from newkind.runs.assignment import COLUMNS, Assignment
 from newkind.runs.fingerprint import digest_of
 from newkind.runs.model_io import LoadedModel
@@ -84,13 +84,15 @@ class PredictedParts:
     is_complete: bool
 
 
-def open_parts(places: Sequence[Path], *, size: int = PART_SIZE) -> InputParts:
+def open_parts(places: Sequence[Path], reading: ReadingConfig | None = None, *, size: int = PART_SIZE) -> InputParts:
     """Items to predict in parts.
 
     Parameters
     ----------
     places : sequence of Path
-        As in `read_inputs`. One .txt file is read in parts, so that memory does not depend on its length.
+        As in `open_inputs`. One .txt file is read in parts, so that memory does not depend on its length.
+    reading : ReadingConfig, optional
+        As in `open_inputs`, without groups: their images could be in several parts.
     size : int, default=4096
         Number of items per part.
 
@@ -98,9 +100,17 @@ def open_parts(places: Sequence[Path], *, size: int = PART_SIZE) -> InputParts:
     -------
     InputParts
     """
-    if len(places) == 1 and places[0].suffix.lower() == ".txt" and places[0].is_file():
+    reading = reading or ReadingConfig()
+    if reading.group_column is not None:
+        raise ConfigError(
+            "`group_column` cannot be combined with a folder of parts.",
+            fix="Use a CSV file as `out`.",
+            code="needs-file",
+            setting="group_column",
+        )
+    if len(places) == 1 and places[0].suffix.lower() == ".txt" and places[0].is_file() and not reading.given():
         return ListParts(places[0], size)
-    return ItemParts(read_inputs(places), size)
+    return ItemParts(open_inputs(places, reading).items, size)
 
 
 def predict_parts(
@@ -175,7 +185,7 @@ def _claim(out: Path, model: LoadedModel, inputs: InputParts, n_parts: int, min_
     with atomic.write_errors(out):
         atomic.make_folder(out)
     manifest = out / MANIFEST
-    with atomic.write_errors(out), FileLock(out / LOCK):  # several workers may start at the same moment
+    with atomic.write_errors(out), atomic.file_lock(out / LOCK):  # several workers may start at the same moment
         if not manifest.exists():
             atomic.write_json(manifest, content | {"newkind": __version__})
     found = Run(out).read_json(manifest)  # any object: every entry is compared

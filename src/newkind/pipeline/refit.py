@@ -17,6 +17,8 @@ from newkind import atomic
 from newkind.config import to_json
 from newkind.errors import RunError
 from newkind.methods.modern import Modern, ModernConfig
+from newkind.methods.refit_rehearsal import PlacedImages
+from newkind.pipeline.confidence import confidence_card
 from newkind.pipeline.refit_problem import Problem
 from newkind.runs.answer import APPROVED, JUNK, LABELLED, Answer, answer_of
 from newkind.runs.assignments import Category, assignments_csv, assignments_of, category_rows
@@ -137,7 +139,7 @@ def plan_refit(run: Run) -> Refit:
     Raises
     ------
     RunError
-        With the code `no-features`, `no-labels`, `unreadable` or `damaged-model`.
+        With the code `no-features`, `damaged-features`, `no-labels`, `unreadable` or `damaged-model`.
     """
     answer = Decisions(run).answer
     least = run.settings().get("min_confidence", 0.0)
@@ -176,10 +178,12 @@ def solve(
     problem = Problem(answer, features, present)
     config = present.config if isinstance(present, Modern) else ModernConfig()
     method = Modern(problem.features.shape[1], len(problem.category_of), config)
-    if isinstance(present, Modern):  # keeps what was calibrated
+    if isinstance(present, Modern):  # what was calibrated, in case there are too few labels to calibrate again
         method.read_out_temperature.copy_(present.read_out_temperature)
         method.read_out_smoothing.copy_(present.read_out_smoothing)
     method.refit(problem.features, problem.labels, problem.prototype, forbidden=problem.forbidden_prototypes())
+    placed = PlacedImages(problem.features, problem.labels, problem.prototype, problem.category_of)
+    method.recalibrate(placed)
     method.eval()
     if groups is not None:
         groups = groups[[answer.row[name] for name in problem.files]]
@@ -190,16 +194,17 @@ def solve(
         "n_categories": method.n_categories,
         "n_known": sum(state.status == "known" for state in own.categories),
     }
-    if not isinstance(present, Modern):
-        card["confidence"] = {
-            "calibrated": False,
-            "reason": "refitted",
-            "temperature": method.temperature,
-            "smoothing": method.smoothing,
-        }
+    if method.rehearsal is not None or not isinstance(present, Modern):
+        card["confidence"] = _confidence(method, card)
     kept = {name: value for name, value in read_tensors(owner).items() if not name.startswith("method.")}
     mine = {f"method.{name}": value.detach().clone() for name, value in method.state_dict().items()}
     return Refit(answer, own, method, kept | mine, card)
+
+
+def _confidence(method: Modern, card: dict[str, Any]) -> dict[str, Any]:
+    """Entry `confidence` of model.json; the threshold of novelty stays if there are no new categories to find one with."""
+    found, before = confidence_card(method), card.get("confidence", {})
+    return found | {"novelty": before["novelty"]} if not found.get("novelty") and before.get("novelty") else found
 
 
 def accept_refit(run: Run, refit: Refit, *, author: str | None = None) -> Event:
@@ -247,8 +252,15 @@ def model_in_use(run: Run, answer: Answer) -> Run:
 
 
 def stored_features(run: Run, answer: Answer) -> NDArray[np.float16]:
-    """Features (n, d) of the images of a run; raises RunError (`no-features`) if it has none."""
+    """Features (n, d) of the images of a run; raises RunError (`no-features`, or `damaged-features`) if it has none."""
     found = run.features()
+    if found is None and run.features_file.exists():
+        raise RunError(
+            f"{run.features_file} is damaged.",
+            fix="Restore the file from a copy, or repeat the discover command with `overwrite`.",
+            code="damaged-features",
+            file=run.features_file,
+        )
     if found is None or len(found) != len(answer):
         raise RunError(
             f"{run.folder} has no features of its {len(answer):,} images.",

@@ -45,8 +45,6 @@ class Outcome:
         All categories.
     assignments : list of Assignment
         One per image that could be read.
-    features : ndarray of float32, shape (n, d)
-        Class features of these images.
     evaluation : Evaluation or None
         All scores, if the data has a truth.
     seconds : dict of str to float
@@ -56,7 +54,6 @@ class Outcome:
     run: Run
     categories: list[Category]
     assignments: list[Assignment]
-    features: NDArray[np.float32]
     evaluation: Evaluation | None
     seconds: dict[str, float]
 
@@ -132,7 +129,6 @@ def write_results(
             confidence=scored.confidence,
             is_sure=scored.confidence >= config.min_confidence if config.min_confidence else None,
         )
-    features = found.features.numpy()
     if distributed.main_process():
         run.update_config(n_categories=run.config()["n_categories"] | {"used": n_categories})
         run.write_json(run.categories_file, category_rows(categories, load_estimate(run)))
@@ -142,9 +138,9 @@ def write_results(
         )
         if evaluation is not None:
             run.write_json(run.scores_file, evaluation.to_dict())
-        run.write_features(features)
+        run.write_features(found.features.numpy())
         metadata = metadata_from(collection.catalog.items.names, collection.metadata)
         if metadata.columns:
             run.write_text(run.metadata_file, metadata_csv(names, metadata))
         write_assignments(run, assignments, metadata)
-    return Outcome(run, categories, assignments, features, evaluation, {})
+    return Outcome(run, categories, assignments, evaluation, {})

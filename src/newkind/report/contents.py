@@ -274,7 +274,7 @@ def outcome_contents(outcome: Outcome) -> RunContents:
         outcome.run,
         assignments=outcome.assignments,
         categories=outcome.categories,
-        features=outcome.features,
+        features=outcome.run.features(),
         scores=outcome.evaluation.to_dict() if outcome.evaluation else None,
         seconds=outcome.seconds,
     )

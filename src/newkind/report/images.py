@@ -28,8 +28,9 @@ from newkind.data import (
 )
 from newkind.data.added import add_images
 from newkind.data.image_check import check_image
-from newkind.errors import DataError, NewkindError
+from newkind.errors import DataError, NewkindError, RunError
 from newkind.reading import ReadingConfig
+from newkind.runs.run_files import RunFiles, run_files
 
 __all__ = ["ImageNames", "RunImages", "benchmark_of", "find_run_images"]
 
@@ -126,7 +127,7 @@ def find_run_images(
     if found is not None and (found.images is None or _any_file_exists(found)):
         return found
     root = data or contents.config.get("root")
-    bare = _bare_files(contents, Path(root)) if root else None
+    bare = _bare_files(contents, data) if root else None
     if bare is not None and _any_file_exists(bare):
         return bare
     return RunImages(
@@ -205,9 +206,20 @@ def _undecodable(images: Images | None, place: NDArray[np.int64]) -> Iterator[Sk
             yield Skipped(images.names[int(i)], check.error, check.code)
 
 
-def _bare_files(contents: ImageNames, root: Path) -> RunImages:
-    """Return the run's files below `root`, without a table or class folders."""
-    return RunImages(images=FileImages(root, Names(contents.files)), place=np.arange(len(contents), dtype=np.int64))
+def _bare_files(contents: ImageNames, data: Path | None) -> RunImages:
+    """Return the run's files in its folders, or in `data`, without a table or class folders."""
+    files = run_files(contents.config, data)
+    names = [_name_now(files, name) for name in contents.files]
+    return RunImages(images=FileImages(files.folder, Names(names)), place=np.arange(len(contents), dtype=np.int64))
+
+
+def _name_now(files: RunFiles, name: str) -> str:
+    """Name of a file; an absolute path if it is not where its name leads to."""
+    try:
+        path = files.path(name)
+    except RunError:  # it is not below the folders of the run
+        return name
+    return name if path == files.folder / name else str(path)
 
 
 def _any_file_exists(found: RunImages) -> bool:

@@ -20,12 +20,13 @@ from newkind.review.listing import list_lines
 from newkind.review.originals import Original
 from newkind.review.requests import bad_request, category_of, line_of, not_found, query_of, workbench_of
 from newkind.review.snapshot import Snapshot
-from newkind.review.work_queue import KINDS_OF_IMAGES, doubtful_lines
+from newkind.review.work_queue import KINDS_OF_IMAGES, SHEET, doubtful_lines, sheet_lines
 
 __all__ = ["DATA", "as_json"]
 
 MOST_NAMES = 500
 MOST_DOUBTFUL = 200
+MOST_CHOICES = 3
 MOST_GROUPS = 12
 
 
@@ -94,29 +95,39 @@ def _doubtful(request: Request) -> Response:
         raise not_found("There is no such list of images.")
     answer, found = snapshot.answer, doubtful_lines(snapshot, about)
     lines = found[:MOST_DOUBTFUL]
-    used = {int(k) for k in np.unique(np.concatenate([answer.category[lines], answer.second[lines]])) if k >= 0}
+    choices = [_choices(snapshot, int(line)) for line in lines]
+    used = {k for each in choices for k, _ in each}
     return as_json(
         {
             "number": snapshot.number,
             "n": len(found),
             "images": [
-                {
-                    "line": int(line),
-                    "name": printable(answer.files[line]),
-                    "choices": [
-                        [int(k), round(float(p), 3)]
-                        for k, p in (
-                            (answer.category[line], answer.confidence[line]),
-                            (answer.second[line], answer.second_confidence[line]),
-                        )
-                        if k >= 0
-                    ],
-                }
-                for line in lines
+                {"line": int(line), "name": printable(answer.files[line]), "choices": each}
+                for line, each in zip(lines, choices, strict=True)
             ],
             "categories": {k: _category(snapshot, k) | {"faces": snapshot.faces(k, 6)} for k in used},
         }
     )
+
+
+def _choices(snapshot: Snapshot, line: int) -> list[tuple[int, float | None]]:
+    """Likely categories of an image with their probabilities, and then those with the most similar centres (None)."""
+    answer = snapshot.answer
+    pairs = (answer.category[line], answer.confidence[line]), (answer.second[line], answer.second_confidence[line])
+    found: list[tuple[int, float | None]] = [(int(k), round(float(p), 3)) for k, p in pairs if k >= 0]
+    others = [k for k in snapshot.nearest(line) if k not in {k for k, _ in found}]
+    return [*found, *((k, None) for k in others)][:MOST_CHOICES]
+
+
+def _sheet(request: Request) -> Response:
+    snapshot = workbench_of(request).snapshot
+    found = sheet_lines(snapshot)
+    lines = found[:SHEET]
+    own = snapshot.answer.category[lines]
+    lines = lines[np.argsort(own, kind="stable")]  # images of one category are side by side
+    images = [{"line": int(line), "category": int(snapshot.answer.category[line])} for line in lines]
+    categories = {int(k): _category(snapshot, int(k)) | {"face": snapshot.example(int(k))} for k in np.unique(own)}
+    return as_json({"number": snapshot.number, "n": len(found), "images": images, "categories": categories})
 
 
 def _split(request: Request) -> Response:
@@ -192,6 +203,7 @@ DATA = [
     Route("/api/about", _about),
     Route("/api/categories", _categories),
     Route("/api/doubtful", _doubtful),
+    Route("/api/sheet", _sheet),
     Route("/api/split", _split),
     Route("/api/map", _map),
     Route("/thumb/{line}", _thumbnail),

@@ -11,7 +11,7 @@ from pathlib import Path
 from PIL import Image
 
 from newkind.data import FileImages, Images
-from newkind.data.decoding import PILLOW_ERRORS, broken_image, load_upright, open_checked
+from newkind.data.decoding import PILLOW_ERRORS, broken_image, decode, open_checked
 from newkind.errors import BrokenImage
 from newkind.report.images import RunImages
 from newkind.report.thumbnails import KIND, small_image
@@ -41,16 +41,19 @@ class Originals:
         The images of the run.
     allow_outside : bool, default=False
         Whether files outside the data folder may be read, which absolute names and symbolic links can lead to.
+    added : tuple of Path, default=()
+        Further folders of a run that was continued, whose images may be read, too.
     """
 
     images: RunImages
     allow_outside: bool = False
-    _root: str = field(init=False, default="")
+    added: tuple[Path, ...] = ()
+    _folders: tuple[str, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
         source = self.images.images
         if isinstance(source, FileImages):
-            object.__setattr__(self, "_root", os.path.realpath(source.root))
+            object.__setattr__(self, "_folders", tuple(map(os.path.realpath, (source.root, *self.added))))
 
     def key(self, line: int) -> str:
         """Identify the present content of an image cheaply: by path, size and time of a file, otherwise by its bytes."""
@@ -86,7 +89,7 @@ class Originals:
         with open_checked(content, name=name) as image:
             if image.format in TYPES:
                 return Original(content, TYPES[image.format])
-            return Original(_png(load_upright(image, name=name, n_bytes=len(content))[0]), "image/png")
+        return Original(_png(decode(content, name=name)), "image/png")
 
     def facts(self, line: int) -> dict[str, str]:
         """Size in pixels and bytes, format and camera data of an image, for the reader. Empty if it cannot be read."""
@@ -121,9 +124,10 @@ class Originals:
         return source, place
 
     def _checked_path(self, source: FileImages, place: int) -> Path:
-        """Real path of a file, which must lie in the data folder."""
+        """Real path of a file, which must lie in the data folder, or in one that was added."""
         path = os.path.realpath(source.path(place))
-        if not self.allow_outside and os.path.commonpath([path, self._root]) != self._root:
+        is_inside = any(os.path.commonpath([path, folder]) == folder for folder in self._folders)
+        if not self.allow_outside and not is_inside:
             raise broken_image(source.names[place], "outside the data folder", code="outside-data")
         return Path(path)
 

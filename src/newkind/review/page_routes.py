@@ -1,4 +1,4 @@
-"""Pages: queue, categories, one category, merge, split, grow, images to check, search, map and history."""
+"""Pages: queue, categories, one category, merge, split, grow, images to check, sheet, search, map and history."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from newkind.review.pages import render_page
 from newkind.review.requests import category_of, not_found, workbench_of
 from newkind.review.snapshot import DIFFERENT, Snapshot
 from newkind.review.wording import describe_named
-from newkind.review.work_queue import KINDS_OF_IMAGES, Task, doubtful_lines, make_queue
+from newkind.review.work_queue import KINDS_OF_IMAGES, Task, doubtful_lines, make_queue, sheet_lines
 from newkind.runs.answer import count_images
 from newkind.runs.decision import Event
 from newkind.runs.replay import effective
@@ -49,7 +49,8 @@ def _strips(snapshot: Snapshot, task: Task) -> list[list[int]]:
     if task.kind == "approve":
         lines = snapshot.by_typicality(task.k, reverse=True)
         return [snapshot.faces(task.k, STRIP // 2), lines[~snapshot.is_decided[lines]][:STRIP].tolist()]
-    return [doubtful_lines(snapshot, task.about)[:STRIP].tolist()]
+    lines = sheet_lines(snapshot) if task.kind == "sheet" else doubtful_lines(snapshot, task.about)
+    return [lines[:STRIP].tolist()]
 
 
 def _categories(request: Request) -> Response:
@@ -132,6 +133,10 @@ def _images(request: Request) -> Response:
     return render_page(workbench, "images.html", about=about, title=KINDS_OF_IMAGES[about])
 
 
+def _sheet(request: Request) -> Response:
+    return render_page(workbench_of(request), "sheet.html")
+
+
 def _search(request: Request) -> Response:
     workbench = workbench_of(request)
     snapshot = workbench.snapshot
@@ -176,6 +181,7 @@ PAGES = [
     Route("/split", _split),
     Route("/grow", _grow),
     Route("/images", _images),
+    Route("/sheet", _sheet),
     Route("/search", _search),
     Route("/map", _map),
     Route("/history", _history),

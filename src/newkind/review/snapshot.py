@@ -149,6 +149,12 @@ class Snapshot:
         """Row of one typical image of each category; -1 for a category without images."""
         return [self.faces(k, 1)[0] if len(lines) else -1 for k, lines in enumerate(self.members)]
 
+    def example(self, k: int) -> int:
+        """Row of the most typical image of a category that a person decided on; of its most typical one if there is none."""
+        lines = self.by_typicality(k)
+        decided = lines[self.is_decided[lines]]
+        return int(decided[0] if len(decided) else lines[0])
+
     @cached_property
     def between(self) -> dict[tuple[int, int], Lines]:
         """Undecided rows per pair (a, b), a < b, that are in one category and have the other one as second one."""
@@ -164,14 +170,26 @@ class Snapshot:
         return {pair: np.array(rows, dtype=np.int64) for pair, rows in found.items()}
 
     @cached_property
+    def centres(self) -> NDArray[np.float32]:
+        """Centres of all categories, shape (K, d); zero without features."""
+        if self.space is None or not self.categories:
+            return np.zeros((len(self.categories), 1), dtype=np.float32)
+        # Centres of all images: those of confirmed ones would change with every decision.
+        return np.stack([self.space.centre(lines) for lines in self.members])
+
+    def nearest(self, line: int) -> list[int]:
+        """Categories that have images, the one with the most similar centre first; none that the image was rejected from."""
+        if self.space is None:
+            return []
+        similarity = self.centres @ self.space.rows(np.array([line]))[0]
+        rejected = self.answer.rejected.get(line, frozenset())
+        allowed = [k for k in self.shown if self.categories[k].id not in rejected]
+        return sorted(allowed, key=lambda k: -float(similarity[k]))
+
+    @cached_property
     def similarities(self) -> NDArray[np.float32]:
         """Cosines of the centres of all categories, shape (K, K); zero without features."""
-        n = len(self.categories)
-        if self.space is None or not n:
-            return np.zeros((n, n), dtype=np.float32)
-        # Centres of all images: those of confirmed ones would change with every decision.
-        centres = np.stack([self.space.centre(lines) for lines in self.members])
-        return np.asarray(centres @ centres.T, dtype=np.float32)
+        return np.asarray(self.centres @ self.centres.T, dtype=np.float32)
 
     def neighbours(self, k: int, n: int) -> list[Neighbour]:
         """The n categories that are most similar to one."""

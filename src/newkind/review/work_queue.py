@@ -1,4 +1,4 @@
-"""What to decide next: likely merges, categories to approve and images to check, the most valuable first."""
+"""What to decide next: likely merges, categories to approve, sheets and images to check, the most valuable first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from newkind.review.snapshot import Snapshot
 from newkind.runs.answer import LABELLED
 from newkind.runs.decision import Event
 
-__all__ = ["KINDS_OF_IMAGES", "Progress", "Task", "doubtful_lines", "make_queue", "progress_of"]
+__all__ = ["KINDS_OF_IMAGES", "SHEET", "Progress", "Task", "doubtful_lines", "make_queue", "progress_of", "sheet_lines"]
 
 SIMILAR = 0.6  # Cosine of two centres above which a merge is likely even without images between the two.
 LEAST_LIKENESS = 0.1
@@ -24,7 +24,14 @@ SETTLED = 0.02  # Value of an image that is right and becomes settled; an image 
 MAX_MERGES = 40
 AMBIGUOUS = 0.3  # Least probability of the second category of an ambiguous image.
 CONFIDENT = 0.5  # A label is questioned if the model gives another category more than this.
-KINDS_OF_IMAGES = {"ambiguous": "Ambiguous images", "mislabelled": "Possible mislabels", "outliers": "Outliers"}
+SHEET = 24  # Images per sheet.
+FEW = 12  # A named category with at most so many undecided images is decided on sheets, together with others.
+KINDS_OF_IMAGES = {
+    "ambiguous": "Ambiguous images",
+    "mislabelled": "Possible mislabels",
+    "outliers": "Outliers",
+    "unplaced": "Images without a category",
+}
 SECONDS_PER_TASK = 12.0  # Before there are decisions to measure.
 LONGEST_PAUSE = 120.0
 Lines = NDArray[np.int64]
@@ -36,7 +43,7 @@ class Task:
 
     Parameters
     ----------
-    kind : {"merge", "approve", "images"}
+    kind : {"merge", "approve", "sheet", "images"}
         What to decide.
     value : float
         Number of images that one decision is expected to settle.
@@ -85,7 +92,7 @@ class Progress:
 
 def make_queue(snapshot: Snapshot) -> list[Task]:
     """All tasks, the most valuable first."""
-    tasks = [*_merges(snapshot), *_approvals(snapshot)]
+    tasks = [*_merges(snapshot), *_approvals(snapshot), *_sheet(snapshot)]
     for about in KINDS_OF_IMAGES:
         n = len(doubtful_lines(snapshot, about))
         if n:  # one image per decision, about half of which change something
@@ -94,24 +101,36 @@ def make_queue(snapshot: Snapshot) -> list[Task]:
 
 
 def _merges(snapshot: Snapshot) -> list[Task]:
-    """Pairs of categories that may be one, unless a person said that they are different or approved both."""
-    found = []
-    shown, rate = snapshot.shown, _merge_rate(snapshot)
-    for i, a in enumerate(shown):
-        for b in shown[i + 1 :]:
-            first, second = snapshot.categories[a], snapshot.categories[b]
-            given = first.given and second.given  # two classes that a person labelled
-            approved = snapshot.is_settled(a) and snapshot.is_settled(b)
-            if given or approved or tuple(sorted((first.id, second.id))) in snapshot.different:
-                continue
-            smaller = min(len(snapshot.members[a]), len(snapshot.members[b]))
-            n_between = len(snapshot.between.get((min(a, b), max(a, b)), ()))
-            similarity = float(snapshot.similarities[a, b])
-            likeness = _likeness(None if snapshot.space is None else similarity, n_between / smaller)
-            if likeness >= LEAST_LIKENESS:
-                n_open = snapshot.n_open[a] + snapshot.n_open[b]
-                found.append(Task("merge", rate * likeness * smaller, a, b, "", similarity, n_between, n_open))
-    return sorted(found, key=lambda task: -task.value)[:MAX_MERGES]
+    """Pairs of categories that may be one, unless a person said that they are different, named both or approved both."""
+    shown = np.array(snapshot.shown, dtype=np.int64)
+    n_all = len(shown)
+    if n_all < 2:
+        return []
+    size = np.array([len(snapshot.members[k]) for k in shown])
+    named = np.array([snapshot.is_named(k) for k in shown])  # a person gave them different names
+    settled = np.array([snapshot.is_settled(k) for k in shown])
+    similarity = snapshot.similarities[np.ix_(shown, shown)]
+    between = np.zeros((n_all, n_all))
+    place = {k: i for i, k in enumerate(shown.tolist())}
+    for (a, b), lines in snapshot.between.items():
+        if a in place and b in place:
+            between[place[a], place[b]] = between[place[b], place[a]] = len(lines)
+    smaller = np.minimum.outer(size, size)
+    share = between / smaller
+    likeness = _likeness(similarity if snapshot.space is not None else None, share)
+    likeness[np.logical_and.outer(named, named) | np.logical_and.outer(settled, settled)] = 0
+    value = np.triu(_merge_rate(snapshot) * likeness * smaller, 1)
+    value[likeness < LEAST_LIKENESS] = 0
+    found: list[Task] = []
+    for i, j in zip(*np.unravel_index(np.argsort(-value, axis=None, kind="stable"), value.shape), strict=True):
+        if value[i, j] <= 0 or len(found) == MAX_MERGES:
+            break
+        a, b = int(shown[i]), int(shown[j])
+        if tuple(sorted((snapshot.categories[a].id, snapshot.categories[b].id))) not in snapshot.different:
+            n_open = snapshot.n_open[a] + snapshot.n_open[b]
+            alike = float(similarity[i, j])
+            found.append(Task("merge", float(value[i, j]), a, b, "", alike, int(between[i, j]), n_open))
+    return found
 
 
 def _merge_rate(snapshot: Snapshot) -> float:
@@ -120,33 +139,58 @@ def _merge_rate(snapshot: Snapshot) -> float:
     return (FIRST_MERGES + merged) / (FIRST_MERGES + FIRST_DIFFERENT + merged + different)
 
 
-def _likeness(similarity: float | None, share: float) -> float:
-    """How alike two categories are, from 0 to 1: their centres are similar, and images lie between the two.
+def _likeness(similarity: NDArray[np.float32] | None, share: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How alike pairs of categories are, from 0 to 1: their centres are similar, and images lie between the two.
 
     Parameters
     ----------
-    similarity : float or None
-        Cosine of the centres; None without features.
-    share : float
+    similarity : ndarray or None
+        Cosines of the centres; None without features.
+    share : ndarray
         Share of the smaller category that lies between the two.
     """
-    overlap = min(3 * share, 1.0)
+    overlap: NDArray[np.float64] = np.minimum(3 * share, 1.0)
     if similarity is None:
         return overlap
-    return max(similarity, 0.0) ** 2 * max(overlap, (similarity - SIMILAR) / (1 - SIMILAR))
+    near: NDArray[np.float64] = np.maximum(overlap, (similarity - SIMILAR) / (1 - SIMILAR))
+    return np.maximum(similarity, 0.0) ** 2 * near
 
 
 def _approvals(snapshot: Snapshot) -> list[Task]:
     """Categories with undecided images, by the number of images that are expected to be wrong."""
     found = []
     for k in snapshot.shown:
-        if not snapshot.is_settled(k):
+        if not snapshot.is_settled(k) and not _is_on_sheets(snapshot, k):
             lines = snapshot.members[k]
-            n = snapshot.n_open[k]
-            wrong = n - float(snapshot.answer.confidence[lines][~snapshot.is_decided[lines]].sum())
-            # About two decisions: wrong images are moved, and the others are approved.
-            found.append(Task("approve", wrong / 2 + SETTLED * n, k, n_images=n))
+            value = _value(snapshot, lines[~snapshot.is_decided[lines]])
+            found.append(Task("approve", value, k, n_images=snapshot.n_open[k]))
     return found
+
+
+def _sheet(snapshot: Snapshot) -> list[Task]:
+    """The next sheet, if there are images for it."""
+    lines = sheet_lines(snapshot)
+    return [Task("sheet", _value(snapshot, lines[:SHEET]), n_images=len(lines))] if len(lines) else []
+
+
+def _value(snapshot: Snapshot, lines: Lines) -> float:
+    """Value of approving undecided images without the wrong ones, which may need a decision of their own to be placed."""
+    wrong = len(lines) - float(snapshot.answer.confidence[lines].sum())
+    return wrong / 2 + SETTLED * len(lines)
+
+
+def _is_on_sheets(snapshot: Snapshot, k: int) -> bool:
+    """Whether the undecided images of a category are decided on sheets: it has a name or is approved, and they are few."""
+    is_sure = snapshot.is_named(k) or snapshot.categories[k].approved
+    return is_sure and 0 < snapshot.n_open[k] <= FEW
+
+
+def sheet_lines(snapshot: Snapshot) -> Lines:
+    """Undecided rows of categories that have few of them, the least confident first; a sheet has the first `SHEET`."""
+    parts = [snapshot.members[k] for k in snapshot.shown if _is_on_sheets(snapshot, k)]
+    lines = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+    lines = lines[~snapshot.is_decided[lines]]
+    return lines[np.argsort(snapshot.answer.confidence[lines], kind="stable")]
 
 
 def doubtful_lines(snapshot: Snapshot, about: str) -> Lines:
@@ -164,6 +208,8 @@ def doubtful_lines(snapshot: Snapshot, about: str) -> Lines:
     ndarray of int64
     """
     answer = snapshot.answer
+    if about == "unplaced":
+        return np.flatnonzero(~snapshot.is_decided & (answer.category < 0))
     has_both = (answer.category >= 0) & (answer.second >= 0) & (answer.category != answer.second)
     if about == "ambiguous":
         lines = np.flatnonzero(~snapshot.is_decided & has_both & (answer.second_confidence >= AMBIGUOUS))

@@ -25,6 +25,7 @@ from newkind.runs.decision import Decision, Event
 from newkind.runs.decisions import Decisions
 from newkind.runs.replay import effective
 from newkind.runs.run import Run
+from newkind.runs.run_files import run_files
 from newkind.runs.write_answer import write_answer
 
 __all__ = ["ReviewOptions", "Workbench"]
@@ -80,7 +81,8 @@ class Workbench:
         has_features = features is not None and len(features) == len(answer) > 0
         self.space = FeatureSpace(features) if has_features and features is not None else None
         self.images = find_run_images(_Names(answer.files, run.config()), data=self.options.data)
-        self.originals = Originals(self.images, allow_outside=self.options.allow_outside)
+        added = run_files(run.config(), self.options.data).added
+        self.originals = Originals(self.images, allow_outside=self.options.allow_outside, added=added)
         self.thumbnails = Thumbnails(self.originals, cache_dir("thumbnails"))
         self.columns = read_columns(run, answer.files)
         self.growths = Growths()

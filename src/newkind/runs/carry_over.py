@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
-from filelock import FileLock
 
+from newkind import atomic
 from newkind.data.wording import count
 from newkind.evaluation.correspondence import corresponding_categories
 from newkind.runs.answer import Answer
@@ -41,7 +41,7 @@ def carry_over(run: Run, following: Run) -> Iterator[None]:
         Folder of the next answer, with assignments.csv and categories.json.
     """
     place = run if run.replaces is None else run.replaces
-    with FileLock(place.folder / ANSWER_LOCK):  # a first decision waits
+    with atomic.write_errors(place.folder), atomic.file_lock(place.folder / ANSWER_LOCK):  # a first decision waits
         decided = run.model_categories_file.exists()
         if decided:
             last, found = model_answer(run), model_answer(following)

@@ -46,16 +46,16 @@ def _is_everything(keys: set[Key]) -> bool:
 def _changed(decision: Decision, all_events: Mapping[int, Event]) -> set[Key]:
     """What a decision changes: names, existence and content of categories, and images."""
     kind = decision.kind
-    files = {("file", name) for name in decision.files}
+    files = {("file", name) for name in (*decision.files, *decision.without)}
     if kind == "rename":
         return {("name", decision.category)}
     if kind == "merge":
         return {(what, k) for k in decision.categories for what in ("exists", "name")} | {("content", decision.into)}
     if kind == "split":
         return {("content", decision.category)} | {("file", name) for group in decision.groups for name in group}
-    if kind == "approve" and not decision.files:
+    if kind == "approve" and decision.category and not decision.files:
         named = {("name", decision.category)} if decision.name else set()
-        return {("content", decision.category)} | named | {("file", name) for name in decision.without}
+        return {("content", decision.category)} | named | files
     if kind in ("move", "approve", "reject", "junk"):
         return files
     if kind == "refit":

@@ -7,8 +7,6 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
-from filelock import FileLock
-
 from newkind import atomic
 from newkind.data.wording import shell_quoted
 from newkind.errors import RunError
@@ -59,7 +57,10 @@ def keep_model_answer(run: Run) -> None:
     if run.model_categories_file.exists():
         return
     model_answer(run)  # raises if the files do not fit together
-    with FileLock(run.folder / ANSWER_LOCK):  # not while `discover` replaces them
+    with (
+        atomic.write_errors(run.folder),
+        atomic.file_lock(run.folder / ANSWER_LOCK),
+    ):  # not while `discover` replaces them
         atomic.write_bytes(run.model_assignments_file, run.assignments_file.read_bytes())
         atomic.write_bytes(run.model_categories_file, run.categories_file.read_bytes())
 

@@ -72,7 +72,8 @@ class Decision:
     ids : tuple of str, default=()
         Ids of new categories; chosen when the decision is recorded.
     without : tuple of str, default=()
-        Names of images that are rejected from a category when all its other images are approved.
+        Names of images that are rejected: from a category when all its other images are approved, or each from its own category
+        when other images (`files`) are approved in theirs.
     text : str, default=""
         Text of a note.
     event : int, default=0
@@ -116,10 +117,14 @@ class Decision:
                 raise _invalid(f"The decision `{self.kind}` has no `{field.name}`.")
             if not value and field.name in kind.required:
                 raise _invalid(f"The decision `{self.kind}` needs `{field.name}`.")
-        if self.kind == "approve" and not (self.category or self.files):
-            raise _invalid("The decision `approve` needs `category` or `files`.")
-        if self.kind == "approve" and (self.name or self.without) and (self.files or not self.category):
-            raise _invalid("`name` and `without` are for the approval of a category with all its other images.")
+        if self.kind == "approve" and not (self.category or self.files or self.without):
+            raise _invalid("The decision `approve` needs `category`, `files` or `without`.")
+        if self.kind == "approve" and self.name and (self.files or not self.category):
+            raise _invalid("`name` is for the approval of a category with all its other images.")
+        if self.kind == "approve" and self.without and self.files and self.category:
+            raise _invalid(
+                "`without` is for the approval of a category, or of images in their categories, not of both."
+            )
         if self.refit and not REFIT_NAME.fullmatch(self.refit):
             raise _invalid("`refit` is not the name of a refit.")
         if self.name:

@@ -39,6 +39,9 @@ CREATE TRIGGER IF NOT EXISTS no_update BEFORE UPDATE ON events BEGIN SELECT RAIS
 CREATE TRIGGER IF NOT EXISTS no_delete BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'append only'); END;
 PRAGMA user_version = {VERSION};
 """
+PARTS = {("table", "events"), ("trigger", "no_update"), ("trigger", "no_delete")}
+"""All that a log contains. A view, or another trigger, could do anything while it is read."""
+COLUMNS = ["number", "time", "author", "based_on", "kind", "decision"]
 INSERT = "INSERT INTO events (number, time, author, based_on, kind, decision) VALUES (?, ?, ?, ?, ?, ?)"
 Check = Callable[[list[Event], Decision], Decision]
 
@@ -201,7 +204,9 @@ class DecisionLog:
         if not write:
             try:
                 return self._prepared(sqlite3.connect(self.file, timeout=WAIT, isolation_level=None))
-            except sqlite3.OperationalError:  # a folder that cannot be written, such as a mounted archive
+            except sqlite3.OperationalError as error:  # a folder that cannot be written, such as a mounted archive
+                if "locked" in str(error) or self._has_more():
+                    raise
                 place = f"{self.file.resolve().as_uri()}?mode=ro&immutable=1"
                 return self._prepared(sqlite3.connect(place, uri=True, timeout=WAIT, isolation_level=None))
         connection = self._prepared(sqlite3.connect(self.file, timeout=WAIT, isolation_level=None))
@@ -215,10 +220,19 @@ class DecisionLog:
             raise
         return connection
 
+    def _has_more(self) -> bool:
+        """Whether events are only in the write-ahead log, which cannot be read in a folder that cannot be written."""
+        try:
+            return self.file.with_name(f"{self.file.name}-wal").stat().st_size > 0
+        except FileNotFoundError:
+            return False
+
     def _prepared(self, connection: sqlite3.Connection) -> sqlite3.Connection:
         """The connection, if the log has a format that this version can read."""
         try:
             version = connection.execute("PRAGMA user_version").fetchone()[0]
+            parts = {(kind, name) for kind, name in connection.execute("SELECT type, name FROM sqlite_master")}
+            columns = [row[1] for row in connection.execute("PRAGMA table_xinfo(events)")]
         except BaseException:
             connection.close()
             raise
@@ -228,6 +242,14 @@ class DecisionLog:
                 f"{self.file} has format {version}. This version reads format {VERSION}.",
                 fix="Use a newer version of Newkind.",
                 code="unknown-format",
+                file=self.file,
+            )
+        if parts not in (set(), PARTS) or (parts and columns != COLUMNS) or self.file.is_symlink():
+            connection.close()
+            raise RunError(
+                f"{self.file} is not a log of decisions. It was not changed.",
+                fix="Restore the file from a copy, or remove it to discard all decisions.",
+                code="unreadable",
                 file=self.file,
             )
         return connection
@@ -262,8 +284,9 @@ def _read(connection: sqlite3.Connection, after: int) -> Iterator[Event]:
     rows = connection.execute(
         "SELECT number, time, author, based_on, decision FROM events WHERE number > ? ORDER BY number", (after,)
     )
-    for number, time, author, based_on, decision in rows:
-        if [type(value) for value in (number, time, author, based_on, decision)] != [int, str, str, int, str]:
+    for expected, (number, time, author, based_on, decision) in enumerate(rows, start=after + 1):
+        types = [type(value) for value in (number, time, author, based_on, decision)]
+        if types != [int, str, str, int, str] or number != expected:
             raise RunError(f"Event {after + 1} or a later one of the log of decisions is damaged.", code="unreadable")
         yield Event(number, time, author, based_on, Decision.from_json(_parsed(decision)))
 

@@ -35,12 +35,16 @@ def describe(decision: Decision) -> str:
     if d.kind == "move":
         name = f" {d.name}" if d.name else ""
         return f"Moved {images} to {'the new category ' if d.ids else ''}{d.into}{name}"
-    if d.kind == "approve" and not d.files:
+    if d.kind == "approve" and d.category and not d.files:
         without = d.without[0] if len(d.without) == 1 else count(len(d.without), "image")
         ending = f", without {without}" if d.without else ""
         return f"Approved {d.category}{f' as {d.name}' if d.name else ''}{ending}"
     if d.kind == "approve":
-        return f"Approved {images}{f' in {d.category}' if d.category else ''}"
+        wrong = d.without[0] if len(d.without) == 1 else count(len(d.without), "image")
+        approved = f"Approved {images}{f' in {d.category}' if d.category else ''}"
+        return (
+            f"{approved}, rejected {wrong}" if d.files and d.without else approved if d.files else f"Rejected {wrong}"
+        )
     if d.kind == "note":
         about = d.category or (images if d.files else "")
         return f"Noted{f' about {about}' if about else ''}: {d.text}"

@@ -13,13 +13,22 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from newkind.data.catalog import Collection
 from newkind.data.cells import group_name
 from newkind.data.groups import number_groups
 from newkind.errors import RunError
 from newkind.runs.assignment import COLUMNS, csv_line
 from newkind.runs.run import Run
 
-__all__ = ["RunMetadata", "column_names", "metadata_csv", "metadata_from", "read_groups", "read_metadata"]
+__all__ = [
+    "RunMetadata",
+    "column_names",
+    "group_column",
+    "metadata_csv",
+    "metadata_from",
+    "read_groups",
+    "read_metadata",
+]
 
 MAX_CELL = 10**7
 
@@ -67,6 +76,12 @@ def column_names(names: Sequence[str]) -> tuple[str, ...]:
             unique = f"data_{unique}"
         columns.append(unique)
     return tuple(columns)
+
+
+def group_column(collection: Collection) -> str | None:
+    """Name of the column of metadata.csv with the groups; None without groups."""
+    names, column = list(collection.metadata), collection.group_column
+    return column_names(names)[names.index(column)] if column in names else None
 
 
 def metadata_csv(files: Sequence[str], metadata: RunMetadata) -> str:

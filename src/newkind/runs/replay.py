@@ -241,9 +241,12 @@ class _Draft:
 
     def _approve(self, decision: Decision) -> None:
         k = self._find(decision.category) if decision.category else None
-        if decision.files:
+        if decision.files or not decision.category:
             if k is not None or not decision.category:
                 self._confirm(self._rows(decision.files), k)
+            for row in self._rows(decision.without):
+                if self.category[row] >= 0:
+                    self._reject_rows(np.array([row]), int(self.category[row]))
         elif k is not None:
             self._rename(decision)
             self._reject_rows(self._rows(decision.without), k)

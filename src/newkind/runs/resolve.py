@@ -145,7 +145,9 @@ def _resolve_approve(decision: Decision, answer: Answer) -> Decision:
     if decision.category:
         _check_name(decision.name, decision.category, answer)
         return decision
-    rows = answer.rows_of(decision.files)
+    if set(decision.files) & set(decision.without):
+        raise RunError("An image cannot be approved and rejected by one decision.", code="invalid-decision")
+    rows = answer.rows_of((*decision.files, *decision.without))
     without = rows[answer.category[rows] < 0]
     if len(without):
         name = answer.files[int(without[0])]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 import platform
@@ -14,19 +13,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from filelock import FileLock, Timeout
+from filelock import Timeout
 from numpy.typing import NDArray
 
 from newkind import __version__, atomic
 from newkind.backbone.decoded_views import DIGEST_BYTES
-from newkind.data.npy import NUMPY_ERRORS
 from newkind.errors import RunError
 from newkind.runs.decision_log import DecisionLog
 from newkind.runs.format_1 import upgrade_config
+from newkind.runs.recorded_array import read_rows, to_half, write_rows
 from newkind.runs.run_schemas import CompleteFile, MetricsRow, RunConfigFile, SettingsFile
 from newkind.schema import InvalidJson, check_json, parse_json, read_json_file
 
-__all__ = ["ANSWER_LOCK", "FORMAT", "REFITS", "REPORT_MARK", "Run", "to_half"]
+__all__ = ["ANSWER_LOCK", "FORMAT", "REFITS", "REPORT_MARK", "Run"]
 
 logger = logging.getLogger(__name__)
 
@@ -37,18 +36,14 @@ NEXT = ".next"
 COMPLETE = "complete"
 REFITS = "refits"
 """Folder of accepted refits."""
+RECORDS = ("assignments", "checksums")
+"""Entries of config.json about other files."""
 NEW = ".new"
 """Folder of a run that is prepared to replace the one in whose folder it is."""
 ROWS = 65_536
 """Features that are converted at a time."""
 REPORT_MARK = '<meta name="generator" content="Newkind '
 """A file with this at its beginning is a report."""
-
-
-def to_half(features: NDArray[np.floating]) -> NDArray[np.float16]:
-    """Features in half precision, as they are stored."""
-    half: NDArray[np.float16] = np.clip(features, -65504, 65504).astype(np.float16)
-    return half
 
 
 @contextmanager
@@ -116,6 +111,7 @@ class Run:
             If it is not a run, or of a format that this version cannot read.
         """
         run = cls(folder)
+        run._check_kinds()
         if any((place / COMPLETE).exists() for place in (folder / NEXT, run.beside().folder)):
             try:
                 with run.locked():
@@ -126,11 +122,17 @@ class Run:
         run.config()
         return run
 
+    def _check_kinds(self) -> None:
+        """Raise RunError for a pipe or a device in the place of a file, which would be waited for forever."""
+        for path in (self.folder / name for name in sorted(self._names)):
+            if path.exists() and not path.is_file():
+                raise RunError(f"{path} is not a regular file.", code="unreadable", file=path)
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes from writing this run while the context is open."""
-        lock = FileLock(self.folder / LOCK)
         with atomic.write_errors(self.folder, fix="Use another `out`."):
+            lock = atomic.file_lock(self.folder / LOCK)
             try:
                 lock.acquire(timeout=0)
             except Timeout:
@@ -280,8 +282,10 @@ class Run:
             return dict(check_json(self.config().get("config"), SettingsFile))
 
     def write_config(self, config: dict[str, Any]) -> None:
-        """Write config.json with format and version."""
-        atomic.write_json(self.config_file, {"format": FORMAT, "newkind": __version__, **config})
+        """Write config.json with format and version; records of other files come last, in whatever order they were made."""
+        records = {name: config[name] for name in RECORDS if name in config}
+        others = {name: value for name, value in config.items() if name not in RECORDS}
+        atomic.write_json(self.config_file, {"format": FORMAT, "newkind": __version__, **others, **records})
 
     def update_config(self, **changes: Any) -> None:
         """Replace some entries of config.json."""
@@ -310,9 +314,9 @@ class Run:
             with _unreadable(path):
                 content: dict[str, Any] = read_json_file(path, schema)
         except FileNotFoundError:
-            raise RunError(
-                f"{self.folder} is not a finished Newkind run: it has no {path.name}.", code="missing-file", file=path
-            ) from None
+            known = self.folder.is_dir()
+            what = f"is not a finished Newkind run: it has no {path.name}" if known else "does not exist"
+            raise RunError(f"{self.folder} {what}.", code="missing-file", file=path) from None
         return content
 
     def write_json(self, path: Path, content: dict[str, Any]) -> None:
@@ -324,38 +328,37 @@ class Run:
         atomic.write_text(path, text)
 
     def write_features(self, features: NDArray[np.floating]) -> None:
-        """Write features (n, d), one row per line of assignments.csv, in half precision."""
-        header = {"descr": "<f2", "fortran_order": False, "shape": features.shape}
-        with atomic.replacing(self.features_file) as file:
-            np.lib.format.write_array_header_1_0(file, header)
-            for start in range(0, len(features), ROWS):
-                file.write(to_half(features[start : start + ROWS]).tobytes())
+        """Write features (n, d), one row per line of assignments.csv, in half precision, and their checksum."""
+        n, dim = features.shape
+        parts = (to_half(features[start : start + ROWS]) for start in range(0, n, ROWS))
+        self._record(self.features_file, write_rows(self.features_file, "<f2", (n, dim), parts))
 
     def features(self) -> NDArray[np.float16] | None:
         """Features (n, d) of the run; None if it has none or the file is damaged."""
-        try:
-            found: NDArray[np.float16] = np.load(self.features_file, allow_pickle=False, mmap_mode="r")
-        except NUMPY_ERRORS:
-            return None
-        return found if found.ndim == 2 and found.dtype == np.float16 else None
+        return read_rows(self.features_file, "<f2", self._recorded(self.features_file))
 
     def write_digests(self, digests: Sequence[bytes]) -> None:
         """Write digests of the images' contents, one row of DIGEST_BYTES bytes per line of assignments.csv."""
-        content = io.BytesIO()
         table = np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(digests), DIGEST_BYTES)
-        np.save(content, table, allow_pickle=False)
-        atomic.write_bytes(self.digests_file, content.getbuffer())
+        self._record(self.digests_file, write_rows(self.digests_file, "|u1", (len(digests), DIGEST_BYTES), [table]))
 
     def digests(self) -> list[bytes] | None:
         """Digests of the images' contents; None if the run has none, as older runs and runs from features, or it is damaged."""
-        try:
-            found = np.load(self.digests_file, allow_pickle=False)
-        except NUMPY_ERRORS:
-            return None
-        if found.dtype != np.uint8 or found.ndim != 2 or found.shape[1] != DIGEST_BYTES:
+        found = read_rows(self.digests_file, "|u1", self._recorded(self.digests_file))
+        if found is None or found.shape[1] != DIGEST_BYTES:
             return None
         content = found.tobytes()
         return [content[i : i + DIGEST_BYTES] for i in range(0, len(content), DIGEST_BYTES)]
+
+    def _record(self, path: Path, sha256: str) -> None:
+        """Put the checksum of a file into config.json, if there is one."""
+        if self.config_file.exists():
+            self.update_config(checksums=self.config().get("checksums", {}) | {path.name: sha256})
+
+    def _recorded(self, path: Path) -> str | None:
+        """Checksum of a file in config.json; None in runs of earlier versions."""
+        found: dict[str, str] = self.config().get("checksums", {}) if self.config_file.exists() else {}
+        return found.get(path.name)
 
     def write_environment(self, **more: Any) -> None:
         """Write versions and machine, so that a result can be traced."""

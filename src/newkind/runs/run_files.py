@@ -10,13 +10,14 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from newkind.data.decoding import IMAGE_SUFFIXES, open_checked
 from newkind.data.names import printable
 from newkind.errors import BrokenImage, RunError
 from newkind.runs.run import Run
 
-__all__ = ["RunFiles", "check_image_file", "files_of"]
+__all__ = ["RunFiles", "check_image_file", "files_of", "run_files"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class RunFiles:
     root : Path
         Folder that the names of the run are relative to.
     data : Path, optional
-        Folder that contains the images now. Default: `root`.
+        Folder that contains the images now, or the folders of the run (`root` and `added`) with their names. Default: `root`.
     added : tuple of Path, default=()
         Further folders of a run that was continued. Images in them have absolute names.
     """
@@ -60,12 +61,7 @@ class RunFiles:
         RunError
             With the code `outside-root` for a name that leads out of the folder.
         """
-        places = [self.root] if self.data is None else [self.data, self.root]
-        paths = [Path(os.path.abspath(place / name)) for place in places] if "\0" not in name else []
-        allowed = [path for path in paths if _is_below(path, self.folder)]
-        if os.path.isabs(name) and "\0" not in name:
-            own = Path(os.path.abspath(name))
-            allowed += [own for folder in self.added if _is_below(own, folder)]
+        allowed = [] if "\0" in name else self._allowed(name)
         if allowed:
             return next((path for path in allowed if path.exists()), allowed[0])
         raise RunError(
@@ -74,6 +70,25 @@ class RunFiles:
             code="outside-root",
             name=name,
         )
+
+    def _allowed(self, name: str) -> list[Path]:
+        """Paths that an image may have, the most likely first."""
+        own = [
+            folder for folder in self.added if os.path.isabs(name) and _is_below(Path(os.path.abspath(name)), folder)
+        ]
+        places = [self.root] if self.data is None else [self.data, self.root]
+        paths = [place / name for place in places]
+        if self.data is not None:  # it may contain the folders of the run, with their names
+            for folder in own:
+                rest = os.path.relpath(name, folder)
+                paths += [self.data / folder.name / rest, self.data / rest]
+            paths += [] if os.path.isabs(name) else [self.data / self.root.name / name]
+        below = [path for path in map(_absolute, paths) if _is_below(path, self.folder)]
+        return below + [_absolute(Path(name)) for _ in own[:1]]
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))
 
 
 def _is_below(path: Path, folder: Path) -> bool:
@@ -89,11 +104,17 @@ def files_of(run: Run, data: Path | None = None) -> RunFiles:
         With the code `no-files` if the run was not made from image files.
     """
     config = run.config()
-    root, added = config.get("root"), config.get("added")
-    if not isinstance(root, str):
+    if not isinstance(config.get("root"), str):
         raise RunError(f"{run.folder} was not made from a folder of image files.", code="no-files")
+    return run_files(config, data)
+
+
+def run_files(config: dict[str, Any], data: Path | None = None) -> RunFiles:
+    """Image files of a run, from the contents of its config.json; `data` as in `files_of`."""
+    root, added = config.get("root"), config.get("added")
     places = [Path(os.path.abspath(place)) for place in added if isinstance(place, str)] if added else []
-    return RunFiles(Path(root), data, tuple(place if place.is_dir() else place.parent for place in places))
+    folders = tuple(place if place.is_dir() or not place.suffix else place.parent for place in places)
+    return RunFiles(Path(root) if isinstance(root, str) else Path(data or ""), data, folders)
 
 
 def check_image_file(path: Path) -> None:

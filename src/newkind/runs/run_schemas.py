@@ -39,6 +39,7 @@ class RunConfigFile(TypedDict):
     n_categories: NotRequired[dict[str, Any]]
     answer: NotRequired[Literal["first", "final"]]
     assignments: NotRequired[AssignmentsRecord]
+    checksums: NotRequired[dict[str, str]]
 
 
 class _Training(TypedDict):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from filelock import FileLock
-
+from newkind import atomic
 from newkind.errors import RunError
 from newkind.runs.answer import Answer
 from newkind.runs.assignments import assignments_csv, category_rows
@@ -34,7 +33,10 @@ def write_answer(run: Run) -> Answer:
     Answer
         The answer that was written.
     """
-    with FileLock(run.folder / ANSWER_LOCK):  # so that the last one to write has the last decision
+    with (
+        atomic.write_errors(run.folder),
+        atomic.file_lock(run.folder / ANSWER_LOCK),
+    ):  # so that the last one to write has the last decision
         decisions = Decisions(run)
         answer = decisions.answer
         if run.model_categories_file.exists():  # otherwise there was no decision

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from ipaddress import ip_address
@@ -26,6 +28,11 @@ from newkind.serving.requests import read_images
 __all__ = ["ServiceOptions", "make_app"]
 
 
+MOST_DIGITS = 19
+MOST_BODIES = 8
+"""Requests of the largest size whose bodies are in memory at a time."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ServiceOptions:
     """Options of the service.
@@ -37,9 +44,11 @@ class ServiceOptions:
     allow_hosts : tuple of str, default=()
         Further names under which clients may reach the service.
     max_queue : int, default=256
-        Most images that are inside at a time; requests beyond it get the status 503.
+        Maximum number of images in the queue; requests beyond it get the status 503.
     max_body : int, default=32_000_000
         Most bytes of a request.
+    max_seconds : float, default=120
+        Longest time in seconds that a request may take to arrive.
     max_wait : float, default=0.01
         Longest time in seconds that an image waits for others.
     min_confidence : float, default=0.0
@@ -50,6 +59,7 @@ class ServiceOptions:
     allow_hosts: tuple[str, ...] = ()
     max_queue: int = 256
     max_body: int = 32_000_000
+    max_seconds: float = 120
     max_wait: float = 0.01
     min_confidence: float = 0.0
 
@@ -123,7 +133,7 @@ async def _predict(request: Request) -> Response:
             results.append(unreadable | {"reason": answer.reason} if isinstance(answer, Unreadable) else asdict(answer))
             metrics.images[results[-1]["status"]] += 1
         code = 200
-        return JSONResponse({"results": results})
+        return _json({"results": results})
     except HTTPException as error:
         code = error.status_code
         raise
@@ -131,10 +141,15 @@ async def _predict(request: Request) -> Response:
         metrics.add_request(code, time.perf_counter() - start)
 
 
+def _json(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """JSON in ASCII, so that a name with any characters can be sent back."""
+    return Response(json.dumps(content, allow_nan=False), status, headers, "application/json")
+
+
 async def _explain(request: Request, error: Exception) -> Response:  # noqa: ARG001 - as Starlette calls it
     if not isinstance(error, HTTPException):
         raise error
-    return JSONResponse({"error": error.detail}, error.status_code, headers=error.headers)
+    return _json({"error": error.detail}, error.status_code, error.headers)
 
 
 class _Limits:
@@ -142,6 +157,7 @@ class _Limits:
 
     def __init__(self, app: ASGIApp, options: ServiceOptions) -> None:
         self.app, self.options = app, options
+        self.n_bytes = 0  # of all requests that are inside
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
@@ -155,17 +171,26 @@ class _Limits:
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        size = 0
+        size, end = 0, time.monotonic() + self.options.max_seconds
 
         async def receive_limited() -> Message:
             nonlocal size
-            message = await receive()
-            size += len(message.get("body", b""))
+            try:
+                message = await asyncio.wait_for(receive(), max(end - time.monotonic(), 0.001))
+            except TimeoutError:
+                raise HTTPException(408, "The request took too long to arrive.") from None
+            length = len(message.get("body", b""))
+            size, self.n_bytes = size + length, self.n_bytes + length
             if size > self.options.max_body:
                 raise HTTPException(413, "The request is too large.")
+            if self.n_bytes > MOST_BODIES * self.options.max_body:
+                raise HTTPException(503, "Too many large requests arrive. Try again later.", {"Retry-After": "1"})
             return message
 
-        await self.app(scope, receive_limited, send)
+        try:
+            await self.app(scope, receive_limited, send)
+        finally:
+            self.n_bytes -= size
 
     def _refusal(self, headers: Headers) -> Response | None:
         if len(headers.getlist("host")) != 1 or not self.options.accepts_host(headers["host"]):
@@ -173,7 +198,7 @@ class _Limits:
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return JSONResponse({"error": "Requests of other sites are not accepted."}, 403)
         length = headers.get("content-length", "0")
-        if not length.isdecimal():
+        if not (length.isascii() and length.isdecimal() and len(length) < MOST_DIGITS):
             return JSONResponse({"error": "The header Content-Length is not a number."}, 400)
         if int(length) > self.options.max_body:
             return JSONResponse({"error": "The request is too large."}, 413)

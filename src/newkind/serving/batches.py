@@ -73,7 +73,7 @@ class Batches:
         self._task = asyncio.create_task(self._work())
 
     async def stop(self) -> None:
-        """Stop after all images inside are answered."""
+        """Stop after all images in the queue are answered."""
         while self.n_inside:
             await asyncio.sleep(0.01)
         if self._task is not None:
@@ -131,7 +131,7 @@ class Batches:
                 batch.append(self._queue.get_nowait())
             except asyncio.QueueEmpty:
                 left = end - loop.time()
-                if left <= 0 or self.n_inside <= len(batch):  # nobody else is inside
+                if left <= 0 or self.n_inside <= len(batch):  # the queue has no other image
                     break
                 with suppress(TimeoutError):
                     batch.append(await asyncio.wait_for(self._queue.get(), left))

@@ -44,7 +44,7 @@ class Metrics:
             "# HELP newkind_batch_images_total Images in these batches.",
             "# TYPE newkind_batch_images_total counter",
             f"newkind_batch_images_total {batches.n_computed}",
-            "# HELP newkind_queue_images Images that are inside now.",
+            "# HELP newkind_queue_images Images in the queue, those in computation included.",
             "# TYPE newkind_queue_images gauge",
             f"newkind_queue_images {batches.n_inside}",
             "# HELP newkind_request_seconds Time of requests to predict.",

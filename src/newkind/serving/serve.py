@@ -15,7 +15,7 @@ SECONDS_TO_STOP = 30
 
 
 def serve(model: ImageModel, options: ServiceOptions, *, port: int, ready: Callable[[str], None]) -> None:
-    """Serve a model until SIGTERM or Ctrl-C; requests that are inside are answered first.
+    """Serve a model until SIGTERM or Ctrl-C; requests in progress are answered first.
 
     Parameters
     ----------

@@ -6,10 +6,11 @@ sampler and of every generator.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -28,6 +29,7 @@ class _About(TypedDict):
 
     finished_epochs: int
     fingerprint: str
+    sha256: NotRequired[str]
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,16 @@ def save_checkpoint(
         buffer = momentum.get(id(parameter))
         if buffer is not None:
             tensors[f"momentum.{name}"] = buffer.detach().cpu()
-    save_tensors(path, tensors, {"finished_epochs": finished_epochs, "fingerprint": fingerprint})
+    about = {"finished_epochs": finished_epochs, "fingerprint": fingerprint, "sha256": _digest(tensors)}
+    save_tensors(path, tensors, about)
+
+
+def _digest(tensors: dict[str, Tensor]) -> str:
+    """SHA-256 of the bytes of tensors, in the order of their names."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode() + tensors[name].contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
@@ -100,6 +111,8 @@ def load_checkpoint(path: Path) -> Checkpoint | None:
         with safe_open(path, framework="pt") as file:
             about = parse_json((file.metadata() or {})["about"], _About)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+        if about.get("sha256", "") not in ("", _digest(tensors)):  # checkpoints of earlier versions have none
+            raise ValueError("its values are not those that were written")
         return Checkpoint(about["finished_epochs"], about["fingerprint"], tensors)
     except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
         raise RunError(

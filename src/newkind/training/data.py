@@ -77,7 +77,7 @@ class ImageFeatures:
         self._features: Tensor | None = None
 
     def features(self) -> Tensor:
-        """Features (n, d) on the CPU, averaged over the views of the data."""
+        """Features (n, d) on the CPU, averaged over the views of the data; in the main process only, (0, d) in others."""
         if self._features is None:
             data = self._data
             self._features = image_features(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -16,7 +16,15 @@ from newkind.progress import quiet
 from newkind.training.group_evidence import GroupEvidence
 from newkind.training.network import Encoder, Network
 
-__all__ = ["Layout", "Predictions", "image_features", "predict_features", "predict_readable", "view_mean"]
+__all__ = [
+    "Layout",
+    "Predictions",
+    "image_features",
+    "predict_features",
+    "predict_readable",
+    "shared_predictions",
+    "view_mean",
+]
 
 BATCH = 256
 PART = 4096
@@ -112,13 +120,15 @@ def image_features(
     Returns
     -------
     Tensor of shape (n, d)
-        Each process computes a part and gets all.
+        In the main process; of shape (0, d) in the others. Each process computes the images that it holds.
     """
     encoder.eval()
-    batches = _own_batches(len(images), max(batch_size // len(views), 1))
+    shares = source.holdings.divided(images)
+    mine, size = shares[distributed.rank()], max(batch_size // len(views), 1)
+    batches = [mine[i : i + size] for i in range(0, len(mine), size)]
     found = source.evaluation_batches((images[batch] for batch in batches), views)
     rows = (view_mean(encoder.features(batch.tokens.to(device)), len(views)).float().cpu() for batch in found)
-    return _gathered(rows, sum(map(len, batches)), device)
+    return _collected(_joined(rows, len(mine)), shares)
 
 
 def view_mean(features: Tensor, n_views: int) -> Tensor:
@@ -234,12 +244,6 @@ def predict_readable(
     return images, predict_features(network, features, labels=labels, layout=layout, device=device, groups=own)
 
 
-def _own_batches(n_images: int, batch_size: int) -> list[NDArray[np.int64]]:
-    """This process's share of the images, in batches."""
-    mine = np.array_split(np.arange(n_images), distributed.world_size())[distributed.rank()]
-    return [mine[i : i + batch_size] for i in range(0, len(mine), batch_size)]
-
-
 def _condense(network: Network, features: Tensor, p: Tensor, given: Tensor, layout: Layout) -> Tensor:
     """The columns of Predictions (b, 7), in its order, from features (b, d), probabilities (b, K) and given labels (b,).
 
@@ -261,15 +265,37 @@ def _condense(network: Network, features: Tensor, p: Tensor, given: Tensor, layo
     return torch.stack([column.double() for column in columns], dim=1).cpu()
 
 
-def _gathered(parts: Iterator[Tensor], n_rows: int, device: torch.device) -> Tensor:
-    """Rows of all processes, on the CPU; `parts` are the `n_rows` of this one, which are in memory once."""
+def _joined(parts: Iterator[Tensor], n_rows: int) -> Tensor:
+    """The `n_rows` of all parts, which are in memory once."""
     joined, end = torch.zeros(0, 0), 0
     for part in parts:
         if not end:
             joined = torch.empty(n_rows, part.shape[1])
         joined[end : end + len(part)] = part
         end += len(part)
-    return distributed.gather_uneven(joined.to(device) if device.type == "cuda" else joined).cpu()
+    return joined
+
+
+def _collected(own: Tensor, shares: list[NDArray[np.int64]]) -> Tensor:
+    """Rows of all processes in the main process, where `shares` are their positions; no rows in the others."""
+    if len(shares) == 1:
+        return own
+    dim = int(distributed.gather(torch.tensor([own.shape[1]])).max())  # a process may have no rows
+    rows = torch.empty(sum(map(len, shares)) if distributed.main_process() else 0, dim)
+    parts = distributed.collect(own.view(len(own), dim), [len(share) for share in shares])
+    for rank, part in enumerate(parts):
+        rows[torch.from_numpy(shares[rank])] = part
+    return rows
+
+
+def shared_predictions(predictions: Predictions | None, n_images: int) -> Predictions:
+    """Predictions of the main process in every process; the others have none to give."""
+    table = torch.zeros(n_images, 7, dtype=torch.float64)
+    if predictions is not None:
+        for column, field in enumerate(fields(Predictions)):
+            values = getattr(predictions, field.name)
+            table[:, column] = torch.full((n_images,), -1.0) if values is None else torch.from_numpy(values)
+    return _unpack([distributed.broadcast(table)])
 
 
 def _unpack(rows: list[Tensor]) -> Predictions:

@@ -24,7 +24,7 @@ from newkind.methods.method import Batch
 from newkind.optimizer_config import BASE_BATCH
 from newkind.training.checkpoint import load_checkpoint, restore, save_checkpoint
 from newkind.training.data import ImageFeatures, TrainingData
-from newkind.training.inference import Layout, Predictions, predict_features
+from newkind.training.inference import Layout, Predictions, predict_features, shared_predictions
 from newkind.training.merging import Merging, plan_merging
 from newkind.training.network import Network
 from newkind.training.optimizer import build_sgd
@@ -66,7 +66,7 @@ class ReadOut:
     predictions : Predictions
         Of n images.
     features : Tensor of shape (n, d)
-        Class features, averaged over the views of the data, on the CPU.
+        Class features, averaged over the views of the data, on the CPU; only in the main process.
     """
 
     predictions: Predictions
@@ -129,7 +129,15 @@ class Trainer:
                 code="batch-too-large",
                 setting="batch_size",
             )
-        keep_large_blocks()
+        holdings = self.data.source.holdings.only(self.data.images)
+        if n_epochs and len(np.unique(holdings.of_image)) < len(np.unique(holdings.of_process)):
+            raise ConfigError(
+                "A machine has no image to train on, because there are too few for so many processes.",
+                fix="Use fewer machines, or a cache folder (NEWKIND_CACHE) that they share.",
+                code="too-many-machines",
+            )
+        if n_epochs:  # otherwise nothing is read in batches, and a million features would stay in memory several times
+            keep_large_blocks()
         base = self.optimizer.learning_rate * self.joint_batch / BASE_BATCH
         optimizer = self._optimizer(base)
         finished = self._resume(optimizer) if n_epochs else 0
@@ -142,7 +150,13 @@ class Trainer:
             rate = cosine_learning_rate(epoch, base=base, n_epochs=n_epochs)
             for group in optimizer.param_groups:
                 group["lr"] = rate * group["rate"]
-            drawn = epoch_batches(self.data.labels, batch_size=self.joint_batch, seed=self.config.seed, epoch=epoch)
+            drawn = epoch_batches(
+                self.data.labels,
+                batch_size=self.joint_batch,
+                seed=self.config.seed,
+                epoch=epoch,
+                holdings=holdings,
+            )
             losses = self._train_epoch(optimizer, drawn, epoch)
             seconds = time.perf_counter() - started
             after_epoch(EpochReport(epoch + 1, losses, rate, seconds, drawn.size / seconds))
@@ -202,16 +216,18 @@ class Trainer:
         return ImageFeatures(network, self.data, device=self.device, seed=self.config.seed)
 
     def _predict(self, network: Network, features: Tensor) -> ReadOut:
-        layout = Layout.plain(network.method.n_categories, self.data.n_known)
-        predictions = predict_features(
-            network,
-            features,
-            labels=self.data.labels,
-            layout=layout,
-            device=self.device,
-            groups=self.data.groups,
-        )
-        return ReadOut(predictions, features)
+        """Predictions of the main process, which has the features."""
+        predictions = None
+        if distributed.main_process():
+            predictions = predict_features(
+                network,
+                features,
+                labels=self.data.labels,
+                layout=Layout.plain(network.method.n_categories, self.data.n_known),
+                device=self.device,
+                groups=self.data.groups,
+            )
+        return ReadOut(shared_predictions(predictions, len(self.data.images)), features)
 
     def _optimizer(self, learning_rate: float) -> torch.optim.SGD:
         method, tuned = self.network.method, self.network.tuned

@@ -97,3 +97,6 @@ export function make(tag, properties = {}, ...children) {
   element.append(...children);
   return element;
 }
+
+// Parts of a name, between which a line may break, after _, / and dots.
+export const breakable = (name) => name.split(/(?<=[_/.])(?=[\p{L}\p{N}_])/u).flatMap((part, i) => (i ? [make("wbr"), part] : [part]));

@@ -32,10 +32,10 @@ const actions = {
   "approve-as": async () => (await approveAs(now(), [...grid.selected], showInstead)) && grid.clearSelection(),
   rename: () => rename(now(), showInstead),
   async merge() {
-    const other = await chooseCategory(`Merge ${nameNow()} into`, { except: [category] });
+    const other = await chooseCategory(`Merge ${nameNow()} with`, { except: [category] });
     if (!other) return;
-    showInstead(other.id);
-    await carryOut({ kind: "merge", categories: [category], into: other.id });
+    showInstead(other.id); // leads to the one that stays: a known class, one that has a name, or the larger one
+    await carryOut({ kind: "merge", categories: [category, other.id] });
   },
   async note() {
     const text = await askText("Note", "", { action: "Save" });

@@ -46,7 +46,7 @@ export class Filters {
       const found = await this.ask();
       if (!found) return;
       this.grid.show(unpack(found), { keepPlace });
-      document.querySelector("[data-total]").textContent = plural(found.lines.length, "image");
+      document.querySelector("[data-total]").textContent = found.lines.length ? plural(found.lines.length, "image") : "No image matches.";
     });
   }
 }

@@ -1,6 +1,6 @@
 // Images to check, one at a time.
 
-import { decide, get, make, newest, plural, refreshParts, state, thumbnail } from "./api.js";
+import { breakable, decide, get, make, newest, plural, refreshParts, state, thumbnail } from "./api.js";
 import { onKey } from "./keys.js";
 import { attempt, setUpPage, startPage, tell } from "./page.js";
 import { chooseCategory } from "./palette.js";
@@ -26,6 +26,7 @@ function show() {
   now = found.images.find(({ line }) => !skipped.has(line)) ?? null;
   const image = document.getElementById("image");
   image.hidden = !now;
+  document.getElementById("doubtful").classList.toggle("empty", !now);
   document.getElementById("left").textContent = now ? `${plural(found.n, "image")} to check` : "";
   document.getElementById("file").textContent = now?.name ?? "";
   if (!now) {
@@ -40,7 +41,7 @@ function show() {
 function makeChoice([k, probability], i) {
   const { name, status, n, faces } = found.categories[k];
   const strip = make("span", { className: "strip" }, ...faces.map((line) => make("img", { src: thumbnail(line), alt: "" })));
-  const text = make("span", { className: "label" }, make("kbd", { textContent: `${i + 1}` }), make("b", { className: status, textContent: name }), make("small", { textContent: `${Math.round(100 * probability)} %, ${plural(n, "image")}` }));
+  const text = make("span", { className: "label" }, make("kbd", { textContent: `${i + 1}` }), make("b", { className: status }, ...breakable(name)), make("small", { textContent: `${probability === null ? "similar" : `${Math.round(100 * probability)} %`}, ${plural(n, "image")}` }));
   const choice = make("button", { type: "button", className: "option", disabled: state.isReadOnly }, text, strip);
   choice.addEventListener("click", () => choose(i));
   return choice;
@@ -88,6 +89,7 @@ onKey(["j", "ArrowRight"], "Skip the image", skip);
 if (!state.isReadOnly) {
   onKey("1", "It is the first category", () => choose(0));
   onKey("2", "It is the second category", () => choose(1));
+  onKey("3", "It is the third category", () => choose(2));
   onKey("v", "It is another category", another);
   onKey(["x", "Delete"], "It is junk", junk);
 }

@@ -1,9 +1,9 @@
 // The map of all images, with a lasso.
 
-import { get, newest, plural } from "./api.js";
+import { get, newest } from "./api.js";
 import { Grid } from "./grid.js";
 import { onKey } from "./keys.js";
-import { attempt, setUpPage, startPage, tell } from "./page.js";
+import { attempt, setUpPage, startPage } from "./page.js";
 import { drawMap, drawOutline } from "./map_drawing.js";
 import { setUpSelection } from "./selection.js";
 
@@ -98,7 +98,6 @@ async function choose(indices, isAdding) {
   grid.show([...lines].map((line) => ({ line, confidence: 0, status: "chosen" })));
   grid.selectAll();
   draw();
-  tell(`${plural(lines.size, "image")} selected.`);
 }
 
 function connectPointers() {
@@ -170,6 +169,7 @@ function connectTools() {
       button.addEventListener("click", () => {
         view[name] = button.dataset[name];
         frame.dataset.mode = view.mode;
+        document.querySelector(".legend").hidden = view.colour !== "kind";
         for (const each of buttons) each.ariaPressed = String(each === button);
         draw();
       });

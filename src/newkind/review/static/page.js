@@ -5,6 +5,7 @@ import { onKey, showHelp } from "./keys.js";
 import { showRefit } from "./refit.js";
 
 const POLL_SECONDS = 4;
+const UNREAD_SECONDS = 1;
 const EVERYWHERE = { isEverywhere: true };
 const page = { refresh: async () => location.reload(), isBusy: () => false };
 
@@ -13,11 +14,19 @@ export function setUpPage(actions) {
   Object.assign(page, actions);
 }
 
-// Load what the page shows, and say that it is complete.
+// Load what the page shows, and say that it is complete. A message of the page before that nobody could read yet is shown again.
 export async function startPage(load = async () => {}) {
   await load();
   document.getElementById("main").ariaBusy = "false";
+  const text = sessionStorage.getItem("told");
+  sessionStorage.removeItem("told");
+  if (text) tell(text);
 }
+
+const last = { text: "", time: 0 };
+window.addEventListener("pagehide", () => {
+  if (last.text && Date.now() - last.time < 1000 * UNREAD_SECONDS) sessionStorage.setItem("told", last.text);
+});
 
 // Show a message, in place of the last one; an empty one only removes the last one.
 export function tell(text, kind = "done") {
@@ -26,6 +35,7 @@ export function tell(text, kind = "done") {
   if (!text) return;
   const line = make("p", { className: kind, textContent: text });
   place.append(line);
+  Object.assign(last, { text: kind === "done" ? text : "", time: Date.now() });
   setTimeout(() => line.remove(), kind === "done" ? 6000 : 15000);
 }
 
@@ -55,12 +65,20 @@ export async function attempt(action) {
   }
 }
 
-// Record a decision, tell what was done, and show the new state.
+// Show the new state, then tell what was done: whoever reads the message can decide about what is shown.
+async function showDone(text) {
+  try {
+    await refreshPage();
+  } finally {
+    tell(text);
+  }
+}
+
+// Record a decision, show the new state, and tell what was done.
 export async function carryOut(decision) {
   return attempt(async () => {
     const done = await decide(decision);
-    tell(done.text);
-    await refreshPage();
+    await showDone(done.text);
   });
 }
 
@@ -69,8 +87,7 @@ export async function undoOrRedo(kind, event = 0) {
   return attempt(async () => {
     const done = await post(`/api/${kind}`, { event });
     isCurrent(done.number);
-    tell(done.text);
-    await refreshPage();
+    await showDone(done.text);
   });
 }
 

@@ -1,6 +1,6 @@
 // Choice of a category by typing a part of its name.
 
-import { get, make, plural, thumbnail } from "./api.js";
+import { breakable, get, make, plural, thumbnail } from "./api.js";
 import { openDialog } from "./keys.js";
 
 const MOST = 60;
@@ -90,7 +90,7 @@ function makeChoice(each, i, finish) {
     item.append(face, make("b", { textContent: `New category “${each.name}”` }));
   } else {
     if (each.face >= 0) face.append(make("img", { src: thumbnail(each.face), alt: "" }));
-    item.append(face, make("b", { textContent: each.name }), make("small", { textContent: plural(each.n, "image") }));
+    item.append(face, make("b", {}, ...breakable(each.name)), make("small", { textContent: plural(each.n, "image") }));
   }
   item.addEventListener("click", () => finish(each));
   return item;

@@ -25,9 +25,9 @@ async function act(card, action) {
   if (isActing) return;
   isActing = true;
   at = cards().indexOf(card);
-  const { a, name } = card.dataset;
+  const { a, name, named } = card.dataset;
   try {
-    if (action === "approve-as") await attempt(() => approveAs({ id: a, name, isNamed: false }));
+    if (action === "approve-as") await attempt(() => approveAs({ id: a, name, isNamed: named === "yes" }));
     else await carryOut(decisions[action](card.dataset));
   } finally {
     isActing = false;
@@ -64,7 +64,9 @@ onKey("Enter", "Look at it", (event) => {
 if (!state.isReadOnly) {
   onKey("y", "Yes: merge, or approve", () => press("y"));
   onKey("n", "No: the two are different", () => press("n"));
-  onKey("A", "Name the category and approve it", () => cards()[at]?.querySelector("[data-do=approve-as]")?.click());
+  onKey("A", "Name the category and approve it", () => {
+    if (cards()[at]?.dataset.kind === "approve") act(cards()[at], "approve-as"); // also if it has a name, which may be changed
+  });
   onKey("g", "Grow the category", () => cards()[at]?.querySelector("[data-key=g]")?.click());
 }
 goTo(0);

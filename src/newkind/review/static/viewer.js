@@ -5,8 +5,9 @@ import { openDialog } from "./keys.js";
 
 const STEP = 1.5;
 
-// Open image `index` of a grid.
+// Open image `index` of a grid. `grid.words` are those of the button that selects an image and of the one that unselects it.
 export function openViewer(grid, index) {
+  const words = grid.words ?? ["Select", "Unselect"];
   const image = make("img", { alt: "", draggable: false });
   const stage = make("div", { className: "stage", tabIndex: 0, ariaLabel: "Image" }, image);
   const title = make("p", { className: "file" });
@@ -32,7 +33,7 @@ export function openViewer(grid, index) {
         make("div", {}, make("dt", { textContent: name }), make("dd", { textContent: value })),
       ),
     );
-    pick.textContent = grid.selected.has(line) ? "Unselect" : "Select";
+    namePick();
     place.textContent = `${(index + 1).toLocaleString("en")} of ${grid.images.length.toLocaleString("en")}`;
   }
 
@@ -45,17 +46,23 @@ export function openViewer(grid, index) {
     stage.scrollTo(left * stage.scrollWidth - x * stage.clientWidth, top * stage.scrollHeight - y * stage.clientHeight);
   }
 
+  function namePick() {
+    pick.textContent = words[Number(grid.selected.has(grid.images[index].line))];
+    pick.ariaPressed = String(grid.selected.has(grid.images[index].line));
+  }
+
   function select() {
     grid.toggle(index);
-    pick.textContent = grid.selected.has(grid.images[index].line) ? "Unselect" : "Select";
+    namePick();
+    stage.focus();
   }
 
   const button = (text, label, run) => {
-    const made = make("button", { type: "button", textContent: text, ariaLabel: label });
+    const made = make("button", { type: "button", textContent: text, ...(label && { ariaLabel: label }) });
     made.addEventListener("click", run);
     return made;
   };
-  const pick = button("Select", "Select or unselect this image", select);
+  const pick = button(words[0], "", select);
   const place = make("span", { className: "fine" });
   buttons.append(
     button("←", "Previous image", () => show(index - 1)),

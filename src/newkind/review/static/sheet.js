@@ -1,0 +1,52 @@
+// A sheet: a few images of several named categories, each beside its category. One decision approves them without the marked ones.
+
+import { breakable, decide, get, make, newest, plural, refreshParts, state, thumbnail } from "./api.js";
+import { onKey } from "./keys.js";
+import { Marking } from "./marking.js";
+import { attempt, setUpPage, startPage, tell } from "./page.js";
+
+const next = document.getElementById("next");
+const marking = new Marking(document.getElementById("candidates"), { onChange: label, text: "The image does not belong to its category" });
+const ask = newest(() => get("/api/sheet"));
+
+async function load() {
+  await attempt(async () => {
+    const found = await ask();
+    if (!found) return;
+    marking.show(found.images.map(({ line }) => line), (i) => [belonging(found.categories[found.images[i].category])]);
+    document.getElementById("left").textContent = found.n > found.images.length ? `${plural(found.n, "image")} are left, ${found.images.length} on this sheet.` : "";
+    document.getElementById("question").hidden = !found.n;
+    document.getElementById("nothing").hidden = found.n > 0;
+    next.hidden = !found.n || state.isReadOnly;
+    label();
+  });
+}
+
+function belonging({ id, name, status, face }) {
+  const link = make("a", { className: `name ${status}`, href: `/category?id=${encodeURIComponent(id)}`, tabIndex: -1 }, ...breakable(name));
+  return make("p", { className: "belongs" }, make("span", { className: "face" }, make("img", { src: thumbnail(face), alt: "" })), link);
+}
+
+function label() {
+  const wrong = marking.marked.length;
+  const right = marking.others.length;
+  const text = wrong ? `Approve ${right}, reject ${wrong} ` : `Approve all ${right} `;
+  next.replaceChildren(text, make("kbd", { textContent: "Enter" }));
+}
+
+async function finish() {
+  if (next.disabled || next.hidden) return;
+  next.disabled = true;
+  const decision = { kind: "approve", lines: marking.others, without: marking.marked };
+  const done = await attempt(async () => tell((await decide(decision)).text));
+  if (done) {
+    await load();
+    await refreshParts("#progress");
+  }
+  next.disabled = false;
+}
+
+next.addEventListener("click", finish);
+if (!state.isReadOnly) onKey("Enter", "Approve the images that are not marked, and reject the others", finish);
+setUpPage({ isBusy: () => marking.marked.length > 0, refresh: load });
+await startPage(load);
