@@ -235,6 +235,22 @@ def test_name_and_approve_without_wrong_images(page: Page, server: Server, tmp_p
     told(page, "Approved apple.")
 
 
+def test_a_decision_is_told_when_the_page_shows_it(page: Page, server: Server) -> None:
+    held: list[Route] = []
+    page.route(f"{server.base}/", lambda route: held.append(route))
+    card = page.locator("#queue [data-kind=approve][data-a='new-02']")
+    card.focus()
+    with page.expect_response("**/api/decide"):
+        page.keyboard.press("y")
+    expect(page.locator("#queue")).to_be_visible()
+    while not held:
+        page.wait_for_timeout(20)
+    expect(page.locator("#messages")).not_to_contain_text("Approved new-02.")
+    held[0].continue_()
+    told(page, "Approved new-02.")
+    assert card.count() == 0  # the next key decides about a card that is shown
+
+
 def test_late_answers_do_not_replace_newer_ones(page: Page, server: Server) -> None:
     held: list[Route] = []
     go(page, server, "/split?id=new-01")
