@@ -27,6 +27,7 @@ __all__ = [
     "check_companion",
     "check_folder",
     "check_writable",
+    "create_empty",
     "file_lock",
     "make_folder",
     "new_folder",
@@ -264,6 +265,11 @@ def check_folder(folder: Path) -> None:
     with write_errors(folder, fix="Use another `out`."):
         _create(probe).close()
         _remove(probe)
+
+
+def create_empty(path: Path) -> None:
+    """Create an empty file that does not exist yet. Raises OSError."""
+    os.close(os.open(path, NEW_FILE, 0o666))
 
 
 def write_bytes(path: Path, content: bytes | memoryview, *, error: type[NewkindError] = RunError) -> None:
