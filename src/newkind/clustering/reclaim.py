@@ -82,7 +82,8 @@ def reclaim_known(z: UnitRows, mixture: Mixture, *, labels: Tensor, n_known: int
     moves = _without_last(parts, sizes)
     x = moves.weight[:, None] * rows.at(moves.row)
     sums.index_add_(0, moves.own, -x).index_add_(0, moves.target, x)
-    touched = torch.cat([moves.own, moves.target]).unique()
+    touched = torch.zeros(len(c), dtype=torch.bool, device=c.device)
+    touched[torch.cat([moves.own, moves.target])] = True
     directions = c.clone()
     directions[touched] = F.normalize(sums[touched], dim=1)
     return replace(mixture, directions=directions)
