@@ -135,7 +135,8 @@ def _open(place: Path, reading: Mapping[str, Any]) -> Collection:
         except NewkindError as error:
             if not columns or error.code not in ("missing-column", "unused-option"):
                 raise
-            return open_data(place)
+            there = error.facts.get("columns", ())
+            return open_data(place, **{name: text for name, text in columns.items() if text.strip().lower() in there})
     found = find_images([place])
     catalog = Catalog(
         items=FileImages(Path(), Names(found.names)),

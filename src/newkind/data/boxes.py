@@ -53,12 +53,11 @@ class BoxImages(Images):
         return self.source.content(int(self.image[index])) + place.encode()
 
     def crops(self) -> bytes:
-        """Places of all boxes, which names of images do not contain.
+        """Return bytes that differ if a box or the margin is another one; names do not depend on them.
 
         Returns
         -------
         bytes
-            Others if a box, or the margin, is another one.
         """
         return self.corners.astype("<f8").tobytes() + self.is_relative.tobytes() + repr(float(self.margin)).encode()
 
