@@ -219,7 +219,9 @@ def test_images_can_be_moved_by_keys_when_they_are_large(page: Page, server: Ser
     expect(page.locator("dialog")).to_have_count(0)
 
 
-def test_a_read_only_page_offers_no_decision(browser: Browser, server: Server, servers: Servers, tmp_path: Path) -> None:
+def test_a_read_only_page_offers_no_decision(
+    browser: Browser, server: Server, servers: Servers, tmp_path: Path
+) -> None:
     shown = servers.start(tmp_path / "run", read_only=True)
     with visit(browser, shown) as opened:
         press(opened.page, "?")
