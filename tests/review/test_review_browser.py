@@ -370,6 +370,7 @@ def test_images_to_check(page: Page, server: Server, tmp_path: Path) -> None:
     go(page, server, "/images?kind=mislabelled")
     expect(page.locator("#left")).to_have_text("1 image to check")
     expect(page.locator(".option")).to_have_count(3)
+    expect(page.locator(".option").first).to_contain_text("present label")
     name = page.locator("#file").inner_text()
     page.keyboard.press("2")
     told(page, "in new-01.")

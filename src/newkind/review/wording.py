@@ -18,6 +18,8 @@ def describe_named(decision: Decision, answer: Answer) -> str:
     names = {state.id: state.name for state in answer.categories}
     if not decision.name and decision.category:
         decision = replace(decision, category=names.get(decision.category, decision.category))
+    if decision.kind == "refit":
+        return "Refitted the model."
     if decision.into and decision.ids and decision.name:
         decision = replace(decision, into=decision.name, name="")
     if decision.into and not decision.ids:

@@ -147,7 +147,9 @@ class Workbench:
             "Confidence": f"{100 * answer.confidence[line]:.0f} %",
         }
         if answer.second[line] >= 0 and answer.second_confidence[line] > 0:
-            facts["Second"] = f"{names[int(answer.second[line])]} ({100 * answer.second_confidence[line]:.0f} %)"
+            facts["Second category"] = (
+                f"{names[int(answer.second[line])]} ({100 * answer.second_confidence[line]:.0f} %)"
+            )
         if answer.outlier is not None and answer.outlier[line]:
             facts["Outlier"] = "yes"
         facts |= self.originals.facts(line)

@@ -42,7 +42,9 @@ function show() {
 function makeChoice([k, probability], i) {
   const { name, status, n, faces } = found.categories[k];
   const strip = make("span", { className: "strip" }, ...faces.map((line) => make("img", { src: thumbnail(line), alt: "" })));
-  const text = make("span", { className: "label" }, make("kbd", { textContent: `${i + 1}` }), make("b", { className: status }, ...breakable(name)), make("small", { textContent: `${probability === null ? "similar" : `${Math.round(100 * probability)} %`}, ${plural(n, "image")}` }));
+  const facts = [probability === null ? "similar" : `${Math.round(100 * probability)} %`, plural(n, "image")];
+  if (kind === "mislabelled" && i === 0) facts.unshift("present label"); // its category is that of its label
+  const text = make("span", { className: "label" }, make("kbd", { textContent: `${i + 1}` }), make("b", { className: status }, ...breakable(name)), make("small", { textContent: facts.join(", ") }));
   const choice = make("button", { type: "button", className: "option", disabled: state.isReadOnly }, text, strip);
   choice.addEventListener("click", () => choose(i));
   return choice;
