@@ -4,6 +4,7 @@ import csv
 import io
 import logging
 import zipfile
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from newkind.errors import DataError
 from newkind.runs.metadata import RunMetadata, metadata_csv
 from painted_run import write_run
 
-PLACES = "site,lat,lon,start,end\nA,51.5,7.25,2024-04-30,2024-06-01\nB,52.5,7.5,2024-05-01 06:00:00,2024-06-02 12:00:00\n"
+PLACES = (
+    "site,lat,lon,start,end\nA,51.5,7.25,2024-04-30,2024-06-01\nB,52.5,7.5,2024-05-01 06:00:00,2024-06-02 12:00:00\n"
+)
 
 
 def make(folder: Path, columns: dict[str, list[str]]) -> Discovery:
@@ -39,7 +42,10 @@ def test_places_and_periods_are_those_of_the_table(tmp_path: Path) -> None:
     out = run.export(tmp_path / "out", format="camtrap-dp", timezone="+02:00", deployments=tmp_path / "sites.csv")
     first, second = table(out / "deployments.csv")
     assert (first["deploymentID"], first["latitude"], first["longitude"]) == ("A", "51.5", "7.25")
-    assert (first["deploymentStart"], first["deploymentEnd"]) == ("2024-04-30T00:00:00+02:00", "2024-06-01T23:59:59+02:00")
+    assert (first["deploymentStart"], first["deploymentEnd"]) == (
+        "2024-04-30T00:00:00+02:00",
+        "2024-06-01T23:59:59+02:00",
+    )
     assert second["deploymentStart"] == "2024-05-01T06:00:00+02:00"
     assert first["deploymentComments"] == ""
 
@@ -115,3 +121,16 @@ def test_midnight_among_times_is_a_time(tmp_path: Path) -> None:
     with zipfile.ZipFile(run.export(tmp_path / "d.zip", format="darwin-core", timezone="Z")) as archive:
         rows = list(csv.DictReader(io.StringIO(archive.read("occurrence.csv").decode())))
     assert {row["eventDate"] for row in rows} == {"2024-05-03T00:00:00+00:00", "2024-05-03T00:00:01+00:00"}
+
+
+def test_an_end_in_a_spreadsheet_is_the_end_of_its_day(tmp_path: Path) -> None:
+    """A cell with a date is read as midnight."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["site", "lat", "lon", "start", "end"])
+    book.active.append(["A", 51.5, 7.25, datetime(2024, 4, 30), datetime(2024, 5, 3)])
+    book.save(tmp_path / "sites.xlsx")
+    run = make(tmp_path, {"site": ["A"], "date": ["2024-05-03 07:30:00"]})
+    out = run.export(tmp_path / "out", format="camtrap-dp", timezone="Z", deployments=tmp_path / "sites.xlsx")
+    (row,) = table(out / "deployments.csv")
+    assert (row["deploymentStart"], row["deploymentEnd"]) == ("2024-04-30T00:00:00+00:00", "2024-05-03T23:59:59+00:00")

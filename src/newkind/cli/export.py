@@ -55,7 +55,9 @@ def export(
         if not sign:
             raise ConfigError(f"`columns` must be ROLE=COLUMN, got {text}.", code="unknown-role", role=text)
         roles[role] = column
-    options = ExportOptions(mode=mode, data=data, columns=roles, deployments=deployments, timezone=timezone, image_url=image_url)
+    options = ExportOptions(
+        mode=mode, data=data, columns=roles, deployments=deployments, timezone=timezone, image_url=image_url
+    )
     found = export_run(Run.open(Path(run)), format, out, options)
     print_line(f"{count(len(found.items), 'image')} exported: {out}" if format != "onnx" else f"Model: {out}")
     _print_next(run, format, out)
@@ -71,7 +73,9 @@ def _print_next(run: str, format: str, out: Path) -> None:
     elif format == "ecotaxa":
         print_line("Zip the folder to import it.")
     elif format == "camtrap-dp":
-        print_line(f"Check contact, sampling design and capture method in {out / 'datapackage.json'} before you publish it.")
+        print_line(
+            f"Check contact, sampling design and capture method in {out / 'datapackage.json'} before you publish it."
+        )
     elif format == "onnx":
         next_command(f"newkind predict --onnx {shell_quoted(str(out))} IMAGES")
     if format in ("labelstudio", "ecotaxa"):

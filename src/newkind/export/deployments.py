@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from datetime import timezone as Timezone
@@ -13,7 +12,7 @@ from newkind.data.cells import cell_text
 from newkind.data.names import printable
 from newkind.data.records import TABLE_SUFFIXES, open_records
 from newkind.errors import DataError
-from newkind.export.roles import ROLES, coordinate, parse_time, usual_column
+from newkind.export.roles import ROLES, coordinate, is_date, parse_time, usual_column
 
 __all__ = ["Deployment", "read_deployments"]
 
@@ -66,7 +65,10 @@ def read_deployments(path: Path, timezone: Timezone | None) -> dict[str, Deploym
     """
     if path.suffix.lower() not in TABLE_SUFFIXES:
         raise DataError(
-            f"{path} is not a table.", fix=f"Use one of {', '.join(TABLE_SUFFIXES)}.", code="unsupported-format", path=path
+            f"{path} is not a table.",
+            fix=f"Use one of {', '.join(TABLE_SUFFIXES)}.",
+            code="unsupported-format",
+            path=path,
         )
     found: dict[str, Deployment] = {}
     with open_records(path) as records:
@@ -112,7 +114,7 @@ def _deployment(texts: dict[str, str], where: str, timezone: Timezone | None) ->
     period: dict[str, Any] = {
         role: parse_time(texts[role], where, timezone) if texts.get(role) else None for role in PERIOD
     }
-    if period["end"] is not None and re.fullmatch(r"\d{4}.\d\d.\d\d", texts["end"]):
+    if period["end"] is not None and is_date(texts["end"]):
         period["end"] += DAY  # a day without a time ends with it
     return Deployment(
         coordinate(texts["latitude"], "latitude", where), coordinate(texts["longitude"], "longitude", where), **period
