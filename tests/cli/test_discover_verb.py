@@ -54,7 +54,7 @@ def test_the_whole_journey(newkind: Newkind, shapes: Path, tmp_path: Path) -> No
     done = newkind("discover", shapes, "--out", run, *SMALL, "--epochs", "3")
     assert done.returncode == 0, done.stderr
     assert "All" in done.stdout
-    assert "newkind sort" in done.stdout
+    assert "newkind review" in done.stdout
     assert {p.name for p in run.iterdir()} == {
         ".answer.lock",
         ".lock",

@@ -329,3 +329,16 @@ def test_any_json_gives_a_collection_or_a_clear_error(photos: Path, content: Any
         assert error.code not in ("data", "error")  # noqa: PT017
         return
     assert len(collection.catalog) > 0
+
+
+def test_boxes_that_cannot_be_used_are_counted(photos: Path) -> None:
+    """The error says why none is left, and which option may help."""
+    (photos / "t.csv").write_text("file,species\nimg/0.png,fox\nimg/1.png,\n")
+    boxes = write(photos, batch({"file": "img/0.png", "detections": [detection(*LEFT), detection(2, 2, 0.1, 0.1)]}))
+    with raises(DataError, "no-images") as caught:
+        open_data(photos / "t.csv", boxes=boxes, min_box_confidence=0.99)
+    assert "`min_box_confidence`" in caught.value.fix
+    outside = write(photos, batch({"file": "img/0.png", "detections": [detection(2, 2, 0.1, 0.1)]}))
+    with raises(DataError, "no-images") as caught:
+        open_data(photos / "t.csv", boxes=outside)
+    assert "1 box" in caught.value.what

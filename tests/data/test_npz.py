@@ -123,3 +123,4 @@ def test_names_of_a_file_without_labels_are_listed_in_short(tmp_path: Path) -> N
     with raises(DataError, "missing-array") as caught:
         open_data(tmp_path / "x.npz")
     assert len(str(caught.value)) < 800
+    assert "`" not in str(caught.value)  # names of arrays, not of parameters, which become options on the command line

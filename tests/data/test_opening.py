@@ -45,3 +45,11 @@ def test_everything_public_can_be_imported_without_torch() -> None:
     code = "import sys, newkind.data as d; [getattr(d, name) for name in d.__all__]; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
     assert sorted(newkind.data.__all__) == sorted(set(newkind.data.__all__))
+
+
+def test_what_to_do_with_files_of_other_types(tmp_path: Path) -> None:
+    for name, word in {"x.xls": ".xlsx", "x.zip": "folder", "x.tar.gz": "gunzip"}.items():
+        (tmp_path / name).write_text("x")
+        with raises(DataError, "unsupported-type") as caught:
+            open_data(tmp_path / name)
+        assert word in caught.value.fix

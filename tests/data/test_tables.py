@@ -153,3 +153,12 @@ def test_names_that_no_file_can_have_are_skipped(images: Path) -> None:
     collection = read_table(path)
     assert [item.name for item in collection.skipped] == names[:-1]
     assert collection.catalog.class_names == ("\ud800",)
+
+
+@pytest.mark.parametrize("row", ["1.png,B\xe4r,A", "1.png,oak,B\xe4renh\xf6hle"])
+def test_texts_that_are_not_utf8_are_named(images: Path, row: str) -> None:
+    """As Excel for Windows saves CSV; otherwise results would have bytes that other programs cannot read."""
+    path = images / "table.csv"
+    path.write_bytes(f"file_name,label,site\n{row}\n".encode("cp1252"))
+    with raises(DataError, "not-utf8"):
+        read_table(path)

@@ -157,3 +157,29 @@ def test_a_damaged_archive_gives_a_collection_or_a_clear_error(
     for i in range(len(items)):
         with contextlib.suppress(BrokenImage):
             items.open(i)
+
+
+@pytest.mark.parametrize("cut", [True, False], ids=["cut off", "overwritten"])
+def test_a_damaged_header_is_not_the_end(tmp_path: Path, cut: bool) -> None:
+    """Members after it would be lost without a word."""
+    path = write_tar(tmp_path / "x.tar", {f"{i}.png": picture(i) for i in range(3)})
+    content, place = bytearray(path.read_bytes()), 2 * 512  # an image of one block, then the second header
+    if cut:
+        del content[place + 100 :]
+    else:
+        content[place : place + 200] = b"x" * 200
+    path.write_bytes(content)
+    with raises(DataError, "unreadable"):
+        open_data(path)
+
+
+def test_an_archive_without_the_mark_at_its_end(tmp_path: Path) -> None:
+    path = write_tar(tmp_path / "x.tar", {f"{i}.png": picture(i) for i in range(3)})
+    path.write_bytes(path.read_bytes()[: 6 * 512])
+    assert len(open_data(path).catalog) == 3
+
+
+def test_archives_that_are_missing(tmp_path: Path) -> None:
+    write_tar(tmp_path / "s-0.tar", SAMPLES)
+    with raises(DataError, "missing-file"):
+        open_data(f"{tmp_path}/s-{{0..2}}.tar")

@@ -142,11 +142,16 @@ def test_files_that_are_no_exports(tmp_path: Path, model: tuple[Discovery, Path]
 
 
 def test_a_card_that_is_there_is_kept(model: tuple[Discovery, Path], tmp_path: Path) -> None:
+    """The card of another model in the same folder stays; an unrelated file under the other name is an error."""
     (tmp_path / "MODEL.md").write_text("precious")
-    with raises(RunError, "exists"):
-        model[0].export(tmp_path / "m.onnx", format="onnx")
+    model[0].export(tmp_path / "m.onnx", format="onnx")
     assert (tmp_path / "MODEL.md").read_text() == "precious"
-    assert not (tmp_path / "m.onnx").exists()
+    assert "## Classes" in (tmp_path / "m.MODEL.md").read_text()
+    (tmp_path / "n.MODEL.md").write_text("precious")
+    with raises(RunError, "exists"):
+        model[0].export(tmp_path / "n.onnx", format="onnx")
+    assert (tmp_path / "n.MODEL.md").read_text() == "precious"
+    assert not (tmp_path / "n.onnx").exists()
 
 
 @pytest.mark.skipif(not REAL_WEIGHTS.exists(), reason="the weights of DINOv2 ViT-S/14 are not on this machine")

@@ -83,6 +83,7 @@ def _run(plan: StudyPlan, *, figures: bool) -> None:
     """Run a study, print its table, and draw its figures."""
     from newkind.cli.epoch_bar import watch_epochs
     from newkind.cli.messages import print_line
+    from newkind.data.wording import count
     from newkind.errors import RunError
     from newkind.experiments.paper.figures import FIGURES
     from newkind.experiments.paper.run_study import build_table, run_study
@@ -96,7 +97,7 @@ def _run(plan: StudyPlan, *, figures: bool) -> None:
         print_line(f"Figures: {', '.join(map(str, drawn))}")
     if n_failures := len(plan.schedule.failures):
         raise RunError(
-            f"{n_failures} of {len(plan.schedule.cells)} runs failed and are not in the table.",
+            f"{n_failures} of {count(len(plan.schedule.cells), 'run')} failed; the table is incomplete.",
             fix="The messages above name the reasons. The same command repeats the failed runs.",
             code="runs-failed",
             n_failures=n_failures,
@@ -120,13 +121,14 @@ def _print_catalogue() -> None:
 def _print_cells(plan: StudyPlan) -> None:
     """Print the runs of a study and which of them are finished."""
     from newkind.cli.messages import print_line
+    from newkind.data.wording import count
 
     for line in plan.schedule.listing():
         print_line(line)
     if plan.n_open:
-        print_line(f"to run    {plan.n_open} runs whose number of categories is estimated first")
+        print_line(f"to run    {count(plan.n_open, 'run')} whose number of categories is estimated first")
     results = plan.schedule.results()
-    print_line(f"{len(plan.schedule.cells) + plan.n_open} runs, {len(results)} finished. Nothing was run.")
+    print_line(f"{count(len(plan.schedule.cells) + plan.n_open, 'run')}, {len(results)} finished. Nothing was run.")
     todo = [cell for name, cell in plan.schedule.cells.items() if name not in results]
     if todo:
         _print_cost(todo, plan.n_open)

@@ -31,7 +31,13 @@ Author = Annotated[
 Number = Annotated[int, typer.Option("--event", help="Number of an event, as in the history. Default: the last one.")]
 
 
-def rename(run: RunFolder, category: Category, name: str, dry_run: DryRun = False, author: Author = None) -> None:
+def rename(
+    run: RunFolder,
+    category: Category,
+    name: Annotated[str, typer.Argument(help="Its new name.")],
+    dry_run: DryRun = False,
+    author: Author = None,
+) -> None:
     """Give a category another name. Its id stays."""
     from newkind.runs.decision import Decision
 

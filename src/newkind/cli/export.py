@@ -26,8 +26,12 @@ def export(
         list[str] | None,
         typer.Option(
             "--column",
-            help="Metadata column of a role, as ROLE=COLUMN; roles: timestamp, latitude, longitude, deployment. Repeat it.",
+            help="Metadata column of a role, as ROLE=COLUMN; roles: timestamp, time, latitude, longitude, deployment. Repeat it.",
         ),
+    ] = None,
+    deployments: Annotated[
+        Path | None,
+        typer.Option(help="Table with deployment (or site), latitude, longitude and optionally start and end."),
     ] = None,
     timezone: Annotated[
         str | None, typer.Option(help="Time zone of times that do not name one, such as +02:00 or Z.")
@@ -51,6 +55,29 @@ def export(
         if not sign:
             raise ConfigError(f"`columns` must be ROLE=COLUMN, got {text}.", code="unknown-role", role=text)
         roles[role] = column
-    options = ExportOptions(mode=mode, data=data, columns=roles, timezone=timezone, image_url=image_url)
+    options = ExportOptions(
+        mode=mode, data=data, columns=roles, deployments=deployments, timezone=timezone, image_url=image_url
+    )
     found = export_run(Run.open(Path(run)), format, out, options)
     print_line(f"{count(len(found.items), 'image')} exported: {out}" if format != "onnx" else f"Model: {out}")
+    _print_next(run, format, out)
+
+
+def _print_next(run: str, format: str, out: Path) -> None:
+    """Print what else was written, and what to do with it."""
+    from newkind.cli.messages import next_command, print_line
+    from newkind.data.wording import shell_quoted
+
+    if format == "labelstudio":
+        print_line(f"Labelling configuration: {out.with_suffix('.xml')}")
+    elif format == "ecotaxa":
+        print_line("Zip the folder to import it.")
+    elif format == "camtrap-dp":
+        print_line(
+            f"Check contact, sampling design and capture method in {out / 'datapackage.json'} before you publish it."
+        )
+    elif format == "onnx":
+        next_command(f"newkind predict --onnx {shell_quoted(str(out))} IMAGES")
+    if format in ("labelstudio", "ecotaxa"):
+        print_line("After corrections there:")
+        next_command(f"newkind apply {shell_quoted(run)} EXPORTED_FILE --format {format}")

@@ -37,4 +37,4 @@ def print_outcome(outcome: Outcome, report: Path | None) -> None:
     print_line(f"Results: {run / 'assignments.csv'}")
     if report is not None:
         print_line(f"Report:  {report}")
-    next_command(f"newkind sort {shell_quoted(str(run))} --to {shell_quoted(f'{run}-sorted')} --mode symlink")
+    next_command(f"newkind review {shell_quoted(str(run))} --open")

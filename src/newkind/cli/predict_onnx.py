@@ -6,6 +6,8 @@ from pathlib import Path
 
 __all__ = ["predict_onnx"]
 
+N_LOGGED = 5
+
 
 def predict_onnx(file: Path, places: list[Path], out: Path | None, min_confidence: float) -> None:
     """Assign images to the categories of an exported model, and write or print the results."""
@@ -26,8 +28,10 @@ def predict_onnx(file: Path, places: list[Path], out: Path | None, min_confidenc
     with progress_bar("Predicting", len(items)) as advance:
         lines, skipped = predict_images(model, items, min_confidence=min_confidence, advance=advance)
     logger = logging.getLogger(__name__)
-    for item in skipped[:5]:
+    for item in skipped[:N_LOGGED]:
         logger.warning(f"Skipped {printable(item.name)}: {item.reason}.")
+    if len(skipped) > N_LOGGED:
+        logger.warning(f"Skipped {len(skipped) - N_LOGGED:,} more; their status is `unreadable`.")
     if len(skipped) == len(lines):
         raise DataError("None of the images can be read.", code="nothing-readable")
     if write_lines(lines, out):

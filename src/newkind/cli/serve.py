@@ -39,6 +39,7 @@ def serve(
 ) -> None:
     """Answer requests for predictions over HTTP. SIGTERM or Ctrl-C stops it after requests in progress are answered."""
     from newkind.cli.messages import print_line
+    from newkind.progress import status_console
     from newkind.serving.app import ServiceOptions
     from newkind.serving.serve import serve as run_service
     from newkind.setting import check_min_confidence
@@ -58,6 +59,7 @@ def serve(
 
         print_line(f"{address}/predict")
         sys.stdout.flush()
+        status_console().print("Press Ctrl-C to stop.")
 
     run_service(_open(model, weights, device), options, port=port, ready=ready)
 

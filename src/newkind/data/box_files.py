@@ -89,7 +89,8 @@ def load_json(path: Path) -> Any:
 
 def bad_file(path: Path, where: str, expected: str, *, code: str = "bad-boxes") -> DataError:
     """Error for a file whose content is not as it should be."""
-    return DataError(f"{path}, {where}: expected {expected}.", code=code, path=str(path), where=where)
+    place = f"{path}, {where}" if where else str(path)
+    return DataError(f"{place}: expected {expected}.", code=code, path=str(path), where=where)
 
 
 def file_of(path: Path, where: str, value: Any) -> str:

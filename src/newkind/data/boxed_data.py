@@ -163,9 +163,9 @@ def with_boxes(collection: Collection, reading: ReadingConfig) -> Collection:
     listed = {image.file if image.file in own else _below(image.file, source): image for image in images}
     found = [listed.get(name) for name in source.names]
     if not any(found):
-        other = printable(images[0].file) if images else "no image"
+        listing = f"lists {printable(images[0].file)}, but" if images else "lists"
         raise DataError(
-            f"{path} lists {other}, but none of the data's {count(len(source), 'image')}, such as {source.names[0]}.",
+            f"{path} {listing} none of the data's {count(len(source), 'image')}, such as {source.names[0]}.",
             fix="File names must start from the folder of the data.",
             code="no-boxes",
             path=str(path),
@@ -178,7 +178,7 @@ def with_boxes(collection: Collection, reading: ReadingConfig) -> Collection:
     chosen = _choose([image.boxes if image else [] for image in found], source.names, reading, path)
     at = np.array(chosen.image, dtype=np.int64)
     if not len(at):
-        raise DataError(f"{path} has no box to use in the images of the data.", code="no-images", path=str(path))
+        raise _no_boxes(path, chosen)
     lost_names = {item.name for item in lost}
     given, notes = _used_classes(Labels(catalog.labels[at], catalog.class_names))
     return replace(
@@ -194,6 +194,18 @@ def with_boxes(collection: Collection, reading: ReadingConfig) -> Collection:
         reading=reading.given(),
         notes=(*collection.notes, *chosen.notes, *notes),
         metadata=_joined(collection.metadata, chosen),
+    )
+
+
+def _no_boxes(path: Path, chosen: _Chosen) -> DataError:
+    """Error for a file of whose boxes none can be used in the images of the data."""
+    n_outside = sum(item.code == "box-outside" for item in chosen.skipped)
+    outside = [f"{count(n_outside, 'box is', 'boxes are')} empty or outside of the image."] if n_outside else []
+    return DataError(
+        " ".join([f"{path} has no box to use in the images of the data.", *outside, *chosen.notes]),
+        fix="Lower `min_box_confidence`, or choose another `box_category`." if chosen.notes else "",
+        code="no-images",
+        path=str(path),
     )
 
 

@@ -24,7 +24,7 @@ def read_coco(path: Path, content: Any) -> list[BoxedImage]:
     Annotations of crowds are left out.
     """
     if not isinstance(content, dict) or not isinstance(content.get("images"), list):
-        raise bad_file(path, "the file", "detections of MegaDetector, or a COCO object with images and annotations")
+        raise bad_file(path, "", "detections of MegaDetector, or a COCO object with images and annotations")
     images = _images(path, content["images"])
     names = _categories(path, content.get("categories") or [])
     by_image: defaultdict[str, list[tuple[str, dict[str, Any], str]]] = defaultdict(list)

@@ -125,9 +125,17 @@ def find_columns(
     }
     missing = [role for role in needed if found[role] is None]
     if missing:
-        listed = ", ".join(map(printable, header)) or "(none)"
+        expected = " and ".join(CANONICAL[role][0] for role in needed)
+        if not header:
+            raise DataError(
+                f"{path} is empty.",
+                fix=f"The first line has the names of the columns, such as {expected}; each image has a line of its own.",
+                code="missing-column",
+                path=str(path),
+                columns=[],
+            )
         raise DataError(
-            f"{path} has the columns {listed}; expected {' and '.join(CANONICAL[role][0] for role in needed)}.",
+            f"{path} has the columns {', '.join(map(printable, header))}; expected {expected}.",
             fix="Name the columns with "
             + " and ".join(f"`{role}_column`" for role in missing)
             + ". Leave the label of an unlabelled image empty.",

@@ -112,8 +112,8 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
     shown = sorted(names)[:MANY_NAMES]
     more = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
     raise DataError(
-        f"{path} contains {', '.join(map(printable, shown)) or 'nothing'}{more}; expected `labels` and one of `images` and "
-        "`features`.",
+        f"{path} contains {', '.join(map(printable, shown)) or 'nothing'}{more}; expected the arrays labels, and images or "
+        "features.",
         code="missing-array",
         path=str(path),
         arrays=sorted(names),

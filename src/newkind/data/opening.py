@@ -20,6 +20,7 @@ from newkind.data.numbered_files import files_in, is_range, numbered_files
 from newkind.data.parquet_images import PARQUET, find_parquet_images, has_images, read_parquet_images
 from newkind.data.tables import TABLE_SUFFIXES, read_table
 from newkind.data.tars import read_tars
+from newkind.data.wording import count
 from newkind.errors import DataError
 from newkind.reading import ReadingConfig, check_used, split_reading
 
@@ -31,6 +32,20 @@ KINDS = (
     "a folder of images, a table (.csv, .tsv, .jsonl, .xlsx, .parquet), boxes (.json), an .npz, .npy, .tar or .parquet file, "
     "or a benchmark as NAME:FOLDER"
 )
+
+
+ADVICE = {
+    ".xls": "Save it as .xlsx or .csv.",
+    ".ods": "Save it as .xlsx or .csv.",
+    ".zip": "Unpack it, and name the folder.",
+    ".7z": "Unpack it, and name the folder.",
+    ".rar": "Unpack it, and name the folder.",
+    ".gz": "Unpack it with gunzip.",
+    ".tgz": "Unpack it with gunzip.",
+    ".zst": "Unpack it with zstd -d.",
+    ".txt": "Use a table with the columns file_name and label, such as a .csv file.",
+}
+"""What to do with files of other types, by suffix."""
 
 
 def open_data(data: str | os.PathLike[str], **options: Any) -> Collection:
@@ -116,7 +131,12 @@ def _open(text: str, reading: ReadingConfig) -> Collection:
         return read_npz(path)
     readers = dict.fromkeys(TABLE_SUFFIXES, read_table) | {".json": read_boxes, ".npy": read_npy}
     if suffix not in readers:
-        raise _error(text, f"has an unsupported file type ({path.suffix or 'no suffix'})", code="unsupported-type")
+        raise _error(
+            text,
+            f"has an unsupported file type ({path.suffix or 'no suffix'})",
+            code="unsupported-type",
+            advice=ADVICE.get(suffix, ""),
+        )
     return readers[suffix](path, **reading.given())
 
 
@@ -132,6 +152,10 @@ def _open_folder(path: Path, text: str, reading: ReadingConfig) -> Collection:
 
 def _read_files(paths: list[Path], text: str, reading: ReadingConfig) -> Collection:
     """Open archives, or Parquet files with images."""
+    if missing := [path for path in paths if not path.exists()]:
+        others = f" (one of {count(len(missing), 'missing file')})" if len(missing) > 1 else ""
+        what = f"{printable(str(missing[0]))} does not exist{others}."
+        raise DataError(what, fix=f"Check {printable(text)}.", code="missing-file", data=text)
     kinds = {path.suffix.lower() for path in paths}
     if kinds <= set(TAR):
         return read_tars(paths, origin=text, **reading.given())
@@ -152,6 +176,6 @@ def _mode_of(path: Path, text: str) -> int:
         raise _error(text, f"cannot be opened ({error.strerror})", code="unreadable") from None
 
 
-def _error(text: str, problem: str, *, code: str, names: str = "") -> DataError:
-    """Error about the data that the user named."""
-    return DataError(f"{printable(text)} {problem}.", fix=f"Expected {KINDS}{names}.", code=code, data=text)
+def _error(text: str, problem: str, *, code: str, names: str = "", advice: str = "") -> DataError:
+    """Error about the data that the user named; `advice` is what to do, if that is known."""
+    return DataError(f"{printable(text)} {problem}.", fix=advice or f"Expected {KINDS}{names}.", code=code, data=text)

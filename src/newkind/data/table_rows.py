@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ from newkind.errors import DataError
 from newkind.reading import ReadingConfig
 
 __all__ = ["Row", "Table", "open_table", "plain_name", "table_row"]
+
+BYTES = re.compile("[\udc80-\udcff]")
+"""What bytes that are not UTF-8 are read as."""
 
 
 class Row(NamedTuple):
@@ -85,6 +89,7 @@ def open_table(
 
 def table_row(path: Path, line: int, values: Any, at: Columns, words: Counter[str]) -> Row:
     """Row of the values of one line; a word in the column of labels that means unlabelled is counted."""
+    _check_texts(path, line, values, at)
     label = "" if at.label is None else _label(path, line, values[at.label])
     if not label and at.label is not None and isinstance(values[at.label], str) and (word := values[at.label].strip()):
         words[word] += 1
@@ -96,6 +101,19 @@ def table_row(path: Path, line: int, values: Any, at: Columns, words: Counter[st
         "" if at.group is None else group_name(values[at.group]),
         tuple(cell_text(values[i]) for i in at.others),
     )
+
+
+def _check_texts(path: Path, line: int, values: Any, at: Columns) -> None:
+    """Raise DataError if a text is not UTF-8. Names of files may have any bytes, because file systems allow them."""
+    for i, value in enumerate(values):
+        if isinstance(value, str) and not value.isascii() and i not in (at.file, at.folder) and BYTES.search(value):
+            raise DataError(
+                f"{path}, line {line}: {printable(value[:80])} is not UTF-8.",
+                fix="Save the table as UTF-8 (in Excel: as CSV UTF-8) or as .xlsx.",
+                code="not-utf8",
+                path=str(path),
+                line=line,
+            )
 
 
 def _file(path: Path, line: int, value: Any, folder: Any) -> str:

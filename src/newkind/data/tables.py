@@ -110,15 +110,13 @@ def metadata_of(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Names]:
 def _no_files(path: Path, root: Path, skipped: list[Skipped]) -> DataError:
     """Error for a table without a usable file."""
     if not skipped:
-        what, code = f"{path} lists no file.", "empty-table"
-    else:
-        first = f"{printable(skipped[0].name)} ({skipped[0].reason})"
-        what, code = (
-            f"{path} lists no usable file: {count(len(skipped), 'file')} skipped, such as {first}.",
-            "no-images",
+        return DataError(
+            f"{path} lists no file.", fix="Each image needs a line of its own.", code="empty-table", path=str(path)
         )
+    first = f"{printable(skipped[0].name)} ({skipped[0].reason})"
+    what = f"{path} lists no usable file: {count(len(skipped), 'file')} skipped, such as {first}."
     fix = f"File names must be relative to {root}. Name another folder with `image_folder`."
-    return DataError(what, fix=fix, code=code, path=str(path), n_skipped=len(skipped))
+    return DataError(what, fix=fix, code="no-images", path=str(path), n_skipped=len(skipped))
 
 
 def _check_same(path: Path, earlier: Row, row: Row) -> None:

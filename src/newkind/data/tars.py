@@ -10,7 +10,7 @@ import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -231,6 +231,7 @@ def _members(path: Path) -> Iterator[tuple[tarfile.TarInfo, Callable[[tarfile.Ta
                 _check_name(path, member.name)
                 if member.isreg() and not member.issparse():
                     yield member, read
+            _check_end(file, archive.offset)
     except (tarfile.TarError, EOFError, OverflowError, UnicodeError, OSError) as error:
         packed = " It seems to be compressed." if _is_compressed(path) else ""
         raise DataError(
@@ -239,6 +240,14 @@ def _members(path: Path) -> Iterator[tuple[tarfile.TarInfo, Callable[[tarfile.Ta
             code="unreadable",
             path=str(path),
         ) from None
+
+
+def _check_end(file: BinaryIO, place: int) -> None:
+    """Raise tarfile.ReadError unless an archive ends at this place; tarfile takes a damaged header for its end."""
+    file.seek(place)
+    block = file.read(tarfile.BLOCKSIZE)
+    if block and block != bytes(tarfile.BLOCKSIZE):
+        raise tarfile.ReadError(f"it is cut off or damaged at byte {place:,}")
 
 
 def _check_name(path: Path, name: str) -> None:

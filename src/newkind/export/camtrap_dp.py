@@ -1,6 +1,7 @@
 """Export as a Camera Trap Data Package (Camtrap DP 1.0.2): deployments, media and observations.
 
-Start and end of a deployment are the times of its first and last image, because a run does not know others.
+Start and end of a deployment are those of the table of deployments. Without one, they are the times of its first and last
+image, because a run does not know others.
 """
 
 from __future__ import annotations
@@ -137,19 +138,30 @@ def _deployments(occasions: Sequence[Occasion]) -> list[Row]:
                 code="conflicting-coordinates",
                 deployment=name,
             )
-        times = [occasion.time for occasion in own if occasion.time is not None]
         rows.append(
             {
                 "deploymentID": name,
                 "locationName": name,
                 "latitude": own[0].latitude,
                 "longitude": own[0].longitude,
-                "deploymentStart": min(times),
-                "deploymentEnd": max(times),
-                "deploymentComments": "Start and end are the times of the first and the last image.",
+                **_period(own),
             }
         )
     return rows
+
+
+def _period(own: Sequence[Occasion]) -> Row:
+    """Start and end of the deployment of images, and a comment if they are those of the images."""
+    times, place = [occasion.time for occasion in own if occasion.time is not None], own[0].place
+    start, end = (None, None) if place is None else (place.start, place.end)
+    what = [name for name, value in (("Start", start), ("End", end)) if value is None]
+    comment = {
+        (): None,
+        ("Start",): "The start is the time of the first image.",
+        ("End",): "The end is the time of the last image.",
+        ("Start", "End"): "Start and end are the times of the first and the last image.",
+    }[tuple(what)]
+    return {"deploymentStart": start or min(times), "deploymentEnd": end or max(times), "deploymentComments": comment}
 
 
 def _media(contents: ExportContents, occasions: Sequence[Occasion]) -> list[Row]:

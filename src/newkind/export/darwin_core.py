@@ -79,7 +79,7 @@ def _occurrence(contents: ExportContents, item: ExportItem, occasion: Occasion) 
         "identificationVerificationStatus": "verified by a person" if item.is_reviewed else "unverified",
         "identificationRemarks": f"{line.status}, confidence {line.confidence:.4f}",
         "eventID": occasion.deployment,
-        "eventDate": "" if occasion.time is None else occasion.time.isoformat(),
+        "eventDate": _date(occasion),
         "associatedMedia": line.file,
         "dynamicProperties": json.dumps(item_attributes(item) | {"metadata": item.metadata}),
     }
@@ -90,6 +90,13 @@ def _occurrence(contents: ExportContents, item: ExportItem, occasion: Occasion) 
             "geodeticDatum": "EPSG:4326",
         }
     return found
+
+
+def _date(occasion: Occasion) -> str:
+    """Time of an occasion, or its day if no more is known."""
+    if occasion.time is None:
+        return ""
+    return occasion.time.date().isoformat() if occasion.is_day else occasion.time.isoformat()
 
 
 def _table(header: list[str], rows: list[list[str]]) -> str:

@@ -87,7 +87,8 @@ def _row(contents: ExportContents, item: ExportItem, occasion: Occasion, image: 
     if occasion.latitude is not None and occasion.longitude is not None:
         found |= {"object_lat": f"{occasion.latitude:.7g}", "object_lon": f"{occasion.longitude:.7g}"}
     if occasion.time is not None:
-        found |= {"object_date": f"{occasion.time:%Y%m%d}", "object_time": f"{occasion.time:%H%M%S}"}
+        found |= {"object_date": f"{occasion.time:%Y%m%d}"}
+        found |= {} if occasion.is_day else {"object_time": f"{occasion.time:%H%M%S}"}
     found |= {
         "object_annotation_category": plain_text(line.category),
         "object_annotation_status": ("validated" if item.is_reviewed else "predicted") if line.category else "",

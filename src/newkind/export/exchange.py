@@ -31,7 +31,8 @@ class Exchange:
             `csv`, `folders`, `imagefolder`, `labelstudio`, `coco`, `fiftyone`, `ecotaxa`, `camtrap-dp`, `darwin-core` or
             `onnx`.
         **options : Any
-            `mode` ("symlink" or "copy"), `data`, `columns`, `timezone` and `image_url`, as for `newkind export`.
+            `mode` ("symlink" or "copy"), `data`, `columns`, `deployments`, `timezone` and `image_url`, as for `newkind
+            export`.
 
         Returns
         -------

@@ -75,10 +75,11 @@ class PixelModel(nn.Module):
 
 
 def write_onnx(contents: ExportContents, out: Path, options: ExportOptions) -> None:  # noqa: ARG001 - all formats have it
-    """Write the model of the current answer, and MODEL.md beside it."""
+    """Write the model of the current answer, and the model card beside it."""
     model = load_model(contents.run, device="cpu")
     recipe = ViewRecipe(image_size=model.config.image_size)
-    card, text = out.with_name(CARD), model_card(contents, model, recipe)
+    text = model_card(contents, model, recipe)
+    card = _card_place(out, text)
     check_companion(card, text)
     precision = model.config.trunk_precision
     if precision != "fp32":
@@ -87,6 +88,17 @@ def write_onnx(contents: ExportContents, out: Path, options: ExportOptions) -> N
     write_companion(card, text)
     with replacing(out, overwrite=False) as file:
         file.write(content)
+    logger.info(f"Model card: {card}")
+
+
+def _card_place(out: Path, text: str) -> Path:
+    """Place of the model card; beside a card of another model, it is named after the file of its own."""
+    usual = out.with_name(CARD)
+    try:
+        check_companion(usual, text)
+    except RunError:
+        return out.with_name(f"{out.stem}.{CARD}")
+    return usual
 
 
 def _exported(whole: PixelModel, model: LoadedModel, recipe: ViewRecipe, about: dict[str, Any]) -> bytes:

@@ -24,7 +24,9 @@ class ExportOptions:
     data : Path, optional
         Folder that contains the images now, if they were moved.
     columns : mapping of str to str, default={}
-        Metadata columns by their role: `timestamp`, `latitude`, `longitude` or `deployment`. Default: usual names.
+        Metadata columns by their role: `timestamp`, `time`, `latitude`, `longitude` or `deployment`. Default: usual names.
+    deployments : Path, optional
+        Table with the place of each deployment, and optionally its start and end.
     timezone : str, optional
         Time zone of times that do not name one, such as +02:00 or Z.
     image_url : str, optional
@@ -34,6 +36,7 @@ class ExportOptions:
     mode: str | None = None
     data: Path | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    deployments: Path | None = None
     timezone: str | None = None
     image_url: str | None = None
 
@@ -42,5 +45,6 @@ class ExportOptions:
             raise ConfigError(
                 f"`mode` must be {' or '.join(EXPORT_MODES)}, got {self.mode}.", code="unknown-choice", setting="mode"
             )
-        if self.data is not None:
-            object.__setattr__(self, "data", Path(self.data))
+        for name in ("data", "deployments"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, Path(getattr(self, name)))

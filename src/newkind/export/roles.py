@@ -10,12 +10,13 @@ from datetime import timezone as Timezone
 
 from newkind.errors import ConfigError, DataError
 
-__all__ = ["ROLES", "coordinate", "find_roles", "parse_time", "parse_timezone"]
+__all__ = ["ROLES", "coordinate", "find_roles", "is_date", "parse_time", "parse_timezone", "usual_column"]
 
 logger = logging.getLogger(__name__)
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "timestamp": ("timestamp", "datetime", "eventdate", "datetimeoriginal", "dateobserved", "capturedon", "date"),
+    "time": ("time", "eventtime", "timeofday"),
     "latitude": ("latitude", "decimallatitude", "lat"),
     "longitude": ("longitude", "decimallongitude", "lon", "lng", "long"),
     "deployment": ("deploymentid", "deployment", "station", "site", "location", "locationid", "camera", "cameraid"),
@@ -61,16 +62,31 @@ def find_roles(columns: Sequence[str], given: Mapping[str, str]) -> dict[str, st
                 code="missing-column",
                 column=column,
             )
-    plain = {re.sub(r"[^a-z0-9]", "", name.lower()): name for name in reversed(columns)}
     found = {}
     for role, names in ROLES.items():
-        usual = next((plain[name] for name in names if name in plain), None)
-        chosen = given.get(role) or usual
+        chosen = given.get(role) or usual_column(columns, names)
         if chosen is not None:
             found[role] = chosen
-            if role not in given:
+            if role not in given and role != "time":  # which is used only beside dates
                 logger.info(f"The column {chosen} is used as {role}.")
     return found
+
+
+def usual_column(columns: Sequence[str], names: Sequence[str]) -> str | None:
+    """First column with one of the usual names, which have neither case nor spaces nor punctuation; None if there is none."""
+    plain = {re.sub(r"[^a-z0-9]", "", column.lower()): column for column in reversed(columns)}
+    return next((plain[name] for name in names if name in plain), None)
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a day without a time; spreadsheets write midnight for it.
+
+    Examples
+    --------
+    >>> is_date("2024-05-01"), is_date("2024-05-01 00:00:00"), is_date("2024-05-01 07:30")
+    (True, True, False)
+    """
+    return re.fullmatch(r"\d{4}[-:]\d\d[-:]\d\d([ T]00:00:00)?", text.strip()) is not None
 
 
 def parse_timezone(text: str | None) -> Timezone | None:

@@ -16,6 +16,7 @@ from newkind.backbone.vit import TunedBlocks
 from newkind.config import DiscoverConfig
 from newkind.data import Collection, find_obstacles
 from newkind.data.items import Features
+from newkind.data.wording import count
 from newkind.device import choose_device
 from newkind.errors import ConfigError, DataError
 from newkind.methods.registry import build_method
@@ -113,7 +114,7 @@ def open_images(
     labels = catalog.labels[images]
     counts = np.bincount(labels[labels >= 0], minlength=catalog.n_known_classes)
     if lost := [name for name, n in zip(catalog.class_names, counts, strict=True) if n == 0]:
-        more = f", nor of {len(lost) - 1} other classes" if len(lost) > 1 else ""
+        more = f", nor of {count(len(lost) - 1, 'other class', 'other classes')}" if len(lost) > 1 else ""
         raise DataError(
             f"None of the labelled images of '{lost[0]}' can be read{more}.",
             fix="Repair or replace them, or remove the class.",

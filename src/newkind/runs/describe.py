@@ -33,8 +33,8 @@ def describe(decision: Decision) -> str:
         sizes = (f"{name} ({count(len(group), 'image')})" for name, group in zip(d.ids, d.groups, strict=True))
         return f"Split {_listed(tuple(sizes))} from {d.category}"
     if d.kind == "move":
-        name = f" {d.name}" if d.name else ""
-        return f"Moved {images} to {'the new category ' if d.ids else ''}{d.into}{name}"
+        words = ("the new category" if d.ids else "", d.into or "", d.name or "")
+        return f"Moved {images} to {' '.join(word for word in words if word)}"
     if d.kind == "approve" and not d.files:
         if not d.category:
             return f"Rejected {without}"
