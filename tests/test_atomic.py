@@ -1,5 +1,6 @@
 """Files are written as a whole or not at all."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -128,3 +129,17 @@ def test_the_first_of_two_files_may_be_left_by_a_killed_process(tmp_path: Path) 
         atomic.write_companion(path, "other")
     assert [found.name for found in tmp_path.iterdir()] == ["card.md"]
     assert path.read_text() == "text"
+
+
+def test_a_probe_is_removed_although_that_fails_once(tmp_path, monkeypatch):
+    unlink, failed = Path.unlink, []
+
+    def failing(self, missing_ok=False):
+        if self.exists() and not failed:
+            failed.append(self)
+            raise OSError(errno.EIO, "Input/output error")
+        unlink(self, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", failing)
+    atomic.check_folder(tmp_path)
+    assert (len(failed), list(tmp_path.iterdir())) == (1, [])

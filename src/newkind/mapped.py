@@ -1,10 +1,12 @@
-"""Arrays in memory-mapped files: their checksums, and the memory of what was read."""
+"""Arrays in files that are memory-mapped: writing them, their checksums, and the memory of what was read."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import mmap
 import os
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["drop_pages", "file_sha256"]
+from newkind.atomic import replacing
+from newkind.errors import NewkindError, RunError
+
+__all__ = ["drop_pages", "file_sha256", "write_rows"]
 
 
 def file_sha256(path: Path) -> str:
@@ -25,6 +30,46 @@ def file_sha256(path: Path) -> str:
 def _sha256(path: Path, changed: int, size: int) -> str:  # noqa: ARG001 - parts of the key of the cache
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_rows(
+    path: Path,
+    dtype: str,
+    shape: tuple[int, int],
+    parts: Iterable[NDArray[Any]],
+    *,
+    error: type[NewkindError] = RunError,
+) -> str:
+    """Write an .npy file of rows that come in parts.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    dtype : str
+        Type of the values, as in NumPy's headers: `<f2`.
+    shape : tuple of int
+        Number of rows and columns.
+    parts : iterable of ndarray
+        The rows, in order.
+    error : type of NewkindError, default=RunError
+        Raised if the file cannot be written.
+
+    Returns
+    -------
+    str
+        SHA-256 of the file.
+    """
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": dtype, "fortran_order": False, "shape": shape})
+    digest = hashlib.sha256(header.getvalue())
+    with replacing(path, error=error) as file:
+        file.write(header.getvalue())
+        for part in parts:
+            content = part.tobytes()
+            digest.update(content)
+            file.write(content)
+    return digest.hexdigest()
 
 
 def drop_pages(x: NDArray[Any]) -> None:

@@ -19,7 +19,7 @@ _said: list[bool] = []
 
 @contextmanager
 def clear_message() -> Iterator[None]:
-    """Say plainly that another process of the job has ended, for the time in which the launcher may end this one.
+    """Print an error without a traceback if the launcher ends this process because another one has ended.
 
     The launcher sends SIGTERM to all processes when one has ended, at any moment. In a job of several processes, SIGTERM
     prints the error `process-died`, unless another process has printed its error, and exits with code 2. After an error it

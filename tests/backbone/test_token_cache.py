@@ -94,6 +94,16 @@ def test_one_changed_image_is_computed_again_and_nothing_else(
     assert hashlib.sha256(content[:size]).hexdigest() == before
 
 
+def test_features_of_a_changed_file_are_not_stored_as_those_of_the_old_one(
+    collection, photographs, key, backbone, make_image
+) -> None:
+    plan = plan_cache(collection, key, backbone.trunk)
+    make_image(photographs / "a" / "03.png", seed=999)
+    with raises(DataError, "changed-image") as caught:
+        build_cache(collection, divide(collection, [plan]), backbone.trunk, advance=quiet)
+    assert caught.value.facts["name"] == "a/03.png"
+
+
 def test_copies_share_a_record_and_broken_images_are_skipped(photographs, key, backbone) -> None:
     (photographs / "a" / "copy.png").write_bytes((photographs / "a" / "01.png").read_bytes())
     (photographs / "a" / "bad.png").write_text("no image")

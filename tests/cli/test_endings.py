@@ -88,6 +88,16 @@ def test_closed_streams(
         assert (run / "p.csv").read_text().count("\n") == 201
 
 
+def test_no_file_gets_the_number_of_a_closed_stream(environment: dict[str, str], tmp_path: Path) -> None:
+    """What a library writes to standard error would otherwise end up in a run."""
+    lines = ["import sys", "from newkind import cli", "def app():", "    with open(sys.argv[1], 'w') as file:"]
+    lines += ["        file.write(str(file.fileno()))", "cli.app = app", "cli.main()"]
+    (tmp_path / "program.py").write_text("\n".join(lines))
+    command = ["sh", "-c", '"$0" "$1" "$2" <&- >&- 2>&-', sys.executable, tmp_path / "program.py", tmp_path / "number"]
+    subprocess.run(command, check=True, env=environment, timeout=240)
+    assert int((tmp_path / "number").read_text()) > 2
+
+
 def test_whether_results_can_be_written_is_checked_before_inputs_are_read(
     fails: Fails, run: Path, tmp_path: Path
 ) -> None:

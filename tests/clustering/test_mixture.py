@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from error_codes import raises
-from newkind.clustering import KnownSizes, TargetSizes, fit_mixture, mixture, refine_mixture, target_sizes
+from newkind.clustering import KnownSizes, TargetSizes, fit_mixture, membership, refine_mixture, target_sizes
 from newkind.clustering.known_sizes import class_means
 from newkind.errors import ConfigError
 
@@ -67,7 +67,7 @@ def test_pieces_make_no_difference(monkeypatch):
     labels = torch.where((truth == 0) & (torch.arange(45) < 5), 0, -1)
     settings = {"labels": labels, "sizes": sizes_of([15.0] * 3, [4.0] * 3), "temperature": 0.1, "n_iter": 10}
     whole = refine_mixture(z, z[:3], **settings)
-    monkeypatch.setattr(mixture, "CHUNK", 12)  # four rows at a time
+    monkeypatch.setattr(membership, "CHUNK", 12)  # four rows at a time
     pieces = refine_mixture(z, z[:3], **settings)
     torch.testing.assert_close(whole.directions, pieces.directions, atol=1e-5, rtol=0)
     assert whole.fit == pytest.approx(pieces.fit, abs=1e-5)

@@ -251,6 +251,16 @@ def test_an_image_is_not_called_broken_because_memory_is_lacking(tmp_path: Path)
     assert done.stdout == "read\n", done.stderr
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the unit of the peak is that of Linux")
+def test_memory_is_asked_for_and_not_used() -> None:
+    """When memory is lacking, a gigabyte more could be what ends the process."""
+    program = "import resource, sys\nfrom newkind.data import decoding\n"
+    program += "def peak():\n    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+    program += "before = peak()\ndecoding._lacking('x')\nprint(peak() - before)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
+    assert int(done.stdout) < 100_000  # KB
+
+
 def test_an_image_is_tried_again_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second time it is read; if it fails again although there is memory, it is broken."""
     Image.fromarray(COLOUR).save(tmp_path / "x.png")

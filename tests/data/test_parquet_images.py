@@ -96,6 +96,25 @@ def test_a_folder_of_files(tmp_path: Path) -> None:
     assert list(open_data(tmp_path).catalog.items.names) == ["bee/1.png"]
 
 
+def test_files_of_the_same_name_in_several_folders(tmp_path: Path) -> None:
+    for i in range(2):
+        (tmp_path / f"day{i}").mkdir()
+        write(tmp_path / f"day{i}" / "x.parquet", {"image": objects(1)})
+    items = open_data(f"{tmp_path}/day{{0..1}}/x.parquet").catalog.items
+    assert list(items.names) == ["day0/x.parquet/a/1.png", "day1/x.parquet/a/1.png"]
+    with raises(DataError, "too-many-files"):
+        open_data(f"{tmp_path}/day{{0..999}}/{{0..999}}.parquet")
+
+
+@pytest.mark.parametrize("name", ["image", "label", "site"])
+def test_columns_of_the_same_name_are_refused(tmp_path: Path, name: str) -> None:
+    cells = {"image": [picture(1)], "label": ["bee"], "site": ["a"]}
+    table = pa.Table.from_arrays([pa.array(each) for each in (*cells.values(), cells[name])], [*cells, name])
+    pq.write_table(table, tmp_path / "x.parquet")
+    with raises(DataError, "unreadable"):
+        open_data(tmp_path / "x.parquet")
+
+
 def test_tables_of_file_names_stay_tables(tmp_path: Path) -> None:
     (tmp_path / "1.png").write_bytes(picture())
     path = write(tmp_path / "x.parquet", {"file_name": ["1.png"], "label": [1], "digest": [b"1"], "image": objects(1)})

@@ -79,6 +79,11 @@ def test_shards(tmp_path: Path) -> None:
     some = open_data(f"{tmp_path}/s-{{001..002}}.tar")
     assert list(some.catalog.items.names) == names[1:]
     assert list(open_data(some.location, **some.reading).catalog.items.names) == names[1:]
+    for i in range(2):
+        (tmp_path / f"day{i}").mkdir()
+        write_tar(tmp_path / f"day{i}" / "x.tar", {"1.png": picture(i)})
+    days = open_data(f"{tmp_path}/day{{0..1}}/x.tar")
+    assert list(days.catalog.items.names) == ["day0/x.tar/1.png", "day1/x.tar/1.png"]
 
 
 def test_an_archive_that_was_changed_after_it_was_opened(tmp_path: Path) -> None:

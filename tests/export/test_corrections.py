@@ -90,6 +90,20 @@ def test_round_trip(run: Discovery, tmp_path: Path, format: str, correct: Correc
     assert run.answer.last == last
 
 
+def test_the_same_corrections_again_write_what_a_full_disk_had_kept_back(run: Discovery, tmp_path: Path) -> None:
+    path = exported(run, tmp_path, "labelstudio")
+    run.rename("new-01", "pear")  # so that both files are those of decisions
+    files = [run.run.assignments_file, run.run.categories_file]
+    before = [file.read_bytes() for file in files]
+    in_label_studio(path, dict.fromkeys(run["new-02"].images, "Prunus"))
+    run.apply(path, format="labelstudio")
+    after = [file.read_bytes() for file in files]
+    for file, content in zip(files, before, strict=True):
+        file.write_bytes(content)
+    assert run.apply(path, format="labelstudio") == []
+    assert [file.read_bytes() for file in files] == after != before
+
+
 def test_contradicting_and_unknown_items_are_left_out_and_named(run: Discovery, tmp_path: Path) -> None:
     path = exported(run, tmp_path, "labelstudio")
     first, second = [line.file for line in run.assignments if line.status == "new"][:2]

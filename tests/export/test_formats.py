@@ -183,6 +183,15 @@ def test_darwin_core_archive_is_complete(exported: Discovery, tmp_path: Path) ->
     assert len(rows_of(texts["items.csv"])) == 48
 
 
+def test_darwin_core_archives_of_one_run_have_the_same_bytes(
+    exported: Discovery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = exported.export(tmp_path / "a.zip", format="darwin-core", timezone=TIMEZONE)
+    monkeypatch.setattr("time.time", lambda: 2e9)
+    second = exported.export(tmp_path / "b.zip", format="darwin-core", timezone=TIMEZONE)
+    assert first.read_bytes() == second.read_bytes()
+
+
 def test_darwin_core_archive_is_read_by_its_reader(exported: Discovery, tmp_path: Path) -> None:
     reader = pytest.importorskip("dwca.read")
     out = exported.export(tmp_path / "d.zip", format="darwin-core", timezone=TIMEZONE)

@@ -1,5 +1,6 @@
 """Features by several workers: the same whoever computes them, resumable, and data for `discover` and `predict`."""
 
+import errno
 import io
 import json
 import os
@@ -113,9 +114,29 @@ def test_features_of_other_data_or_settings_are_refused(table: Path, tmp_path: P
         computed(table, tmp_path / "store", "1/4", n_views=2)
     part_file(tmp_path / "store", 0, ".json").unlink()  # as after a kill between the two files of a part
     assert computed(table, tmp_path / "store").is_complete
-    part_file(tmp_path / "store", 0, ".npy").write_bytes(b"damaged")
-    with raises(DataError, "unreadable"):
-        open_data(tmp_path / "store")
+    for change in (lambda path: path.write_bytes(b"damaged"), Path.unlink):
+        change(part_file(tmp_path / "store", 0, ".npy"))
+        with raises(DataError, "unreadable") as caught:
+            open_data(tmp_path / "store")
+        assert caught.value.facts["path"].endswith("part-000000.npy")
+
+
+def test_a_folder_of_features_that_may_not_be_written(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Joining the parts needs to write; reading what was joined does not."""
+    computed(table, tmp_path / "store")
+
+    def refuse(path: Path) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("newkind.data.feature_parts.file_lock", refuse)
+        with raises(DataError, "cannot-write"):
+            open_data(tmp_path / "store")
+    open_data(tmp_path / "store")
+    monkeypatch.setattr("newkind.data.feature_parts.file_lock", refuse)
+    assert len(open_data(tmp_path / "store").catalog) == 29
 
 
 def test_archives_are_computed_by_the_command(tmp_path: Path) -> None:
@@ -158,6 +179,8 @@ def test_images_in_parquet_are_computed_by_torchrun_discovered_and_predicted(tmp
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240, env=environment)
     assert done.returncode == 0, done.stderr
+    assert [done.stdout.count(words) for words in ("Results:", "newkind discover")] == [1, 1], done.stdout
+    assert "12 images" in done.stdout + done.stderr
     parts = FeatureParts(open_data(path), CONFIG, tmp_path / "one", n_views=1, part_size=5)
     assert compute_features(parts, shard=Shard()).is_complete
     one, two = (open_data(tmp_path / name).catalog.items for name in ("one", "two"))

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -16,16 +17,20 @@ from PIL import Image
 import newkind
 from error_codes import raises
 from feature_clusters import feature_clusters
-from newkind.data import from_features
+from newkind.config import BackboneConfig
+from newkind.data import from_features, open_data
 from newkind.data.slices import ItemParts, ListParts
 from newkind.errors import ConfigError, DataError, RunError
+from newkind.pipeline.compute_features import FeatureParts
 from newkind.pipeline.predict_parts import InputParts, PredictedParts, open_parts, predict_parts
+from newkind.reading import ReadingConfig
 from newkind.runs.assignment import COLUMNS, Assignment
 from newkind.runs.model_io import load_model
 from newkind.runs.run import Run
 from newkind.shard import Shard
 
 TINY = {"backbone": "vit_tiny_patch16_224", "random_weights": True, "image_size": 32, "device": "cpu"}
+REST = {name: value for name, value in TINY.items() if name != "backbone"}
 OPTIONS = ("--device", "cpu", "--part-size", "16")
 
 
@@ -150,3 +155,21 @@ def test_shards_and_lists_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("\n \n")
     with raises(DataError, "no-images"):
         open_parts([tmp_path / "empty.txt"])
+
+
+def test_boxes_of_another_margin_are_other_inputs(images: Path, tmp_path: Path) -> None:
+    """Their names are the same."""
+    names = [str(path.relative_to(images)) for path in sorted(images.rglob("*.png"))[:2]]
+    found = [{"category": "1", "conf": 0.9, "bbox": [0.1, 0.1, 0.5, 0.5]}]
+    content = {"detection_categories": {"1": "animal"}, "images": [{"file": n, "detections": found} for n in names]}
+    (tmp_path / "boxes.json").write_text(json.dumps(content))
+    opened = [
+        open_parts([tmp_path / "boxes.json"], ReadingConfig(image_folder=images, box_margin=margin))
+        for margin in (0.1, 0.1, 0.3)
+    ]
+    first, same, other = (each.digest for each in opened)
+    assert first == same != other
+    for margin, code in ((0.1, ""), (0.3, "other-features")):
+        boxes = open_data(tmp_path / "boxes.json", image_folder=images, box_margin=margin)
+        with raises(DataError, code) if code else nullcontext():
+            FeatureParts(boxes, BackboneConfig(name=TINY["backbone"], **REST), tmp_path / "store")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import psutil
@@ -17,7 +18,7 @@ from newkind.data import open_data
 from newkind.data.items import Features
 from newkind.errors import DataError
 from newkind.pipeline.compute_features import FeatureParts, compute_features
-from newkind.pipeline.ray_features import compute_on_ray
+from newkind.pipeline.ray_features import _Worker, compute_on_ray
 from newkind.shard import Shard
 
 N_IMAGES, PART = 60, 2
@@ -80,6 +81,19 @@ def test_parts_are_computed_although_a_worker_is_killed(table: Path, tmp_path: P
     assert isinstance(found.catalog.items, Features)
     assert list(found.catalog.items.names) == list(one.items.names)
     np.testing.assert_allclose(found.catalog.items.values, one.items.values, atol=1e-5)
+
+
+def test_relative_names_start_from_the_folder_of_the_command(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker of a cluster that runs already was started elsewhere; there it would skip every image."""
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(get=lambda reference: reference))
+    monkeypatch.chdir(table.parent)
+    collection = open_data(table.name)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    worker = _Worker(str(table.parent), collection, CONFIG, tmp_path / "store", {"part_size": PART})
+    assert worker({"part": [0]})["images"] == [PART]
 
 
 def test_without_ray_the_package_is_named(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,10 @@
 """Processes that share out the work of a discovery get the result of one process, with one disk and with several."""
 
+import ctypes
 import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +13,8 @@ from PIL import Image
 
 from error_codes import raises
 from newkind import distributed
-from newkind.errors import DataError
-from processes import run_processes
+from newkind.errors import CacheError, ConfigError, DataError
+from processes import TIMEOUT, run_processes
 
 SMALL = {"backbone": "vit_tiny_patch16_224", "random_weights": True, "image_size": 32, "device": "cpu"}
 N_IMAGES, N_CONTENTS = 66, 64
@@ -100,9 +102,64 @@ def test_features_and_assignments_are_those_of_one_process(pictures: Path, tmp_p
     assert all(path.read_bytes().startswith(content) for path, content in before.items())
 
 
+READ_ONLY = 'mount --make-rprivate / && mount --bind "$0" "$0" && mount -o remount,bind,ro "$0"'
+"""Makes a folder read-only in the mount namespace of this process; root may write in spite of all permissions."""
+
+
+def read_only(folder: Path) -> None:
+    """Make a folder read-only for this process."""
+    new_mounts = 0x00020000  # CLONE_NEWNS; Python 3.12 has os.unshare
+    assert ctypes.CDLL(None).unshare(new_mounts) == 0
+    subprocess.run(["sh", "-c", READ_ONLY, folder], check=True, timeout=TIMEOUT)
+
+
+def can_mount(folder: Path) -> bool:
+    """Whether `read_only` works here."""
+    command = ["unshare", "--mount", "sh", "-c", READ_ONLY, str(folder)]
+    return bool(shutil.which("unshare")) and not subprocess.run(command, check=False, timeout=TIMEOUT).returncode
+
+
+def discover_read_only(out: Path, place: Path, options: dict, is_complete: bool) -> None:
+    """One process of a discovery with a cache that it may not change."""
+    (place / "cache").mkdir(exist_ok=True)
+    read_only(place / "cache")
+    if is_complete:
+        discover(out, [place], options)
+        return
+    with raises(CacheError, "cannot-write") as caught:
+        discover(out, [place], options)
+    assert caught.value.facts["path"].is_relative_to(place / "cache")
+    assert "NEWKIND_CACHE" in caught.value.fix
+
+
+def test_a_cache_that_may_not_be_written(pictures: Path, tmp_path: Path) -> None:
+    """What is in it is used; all processes name it if something is missing."""
+    if not can_mount(tmp_path):
+        pytest.skip("A read-only folder needs a mount namespace, which cannot be made here (not root?).")
+    options = {"effort": "standard", "views": 2}
+    place = machine(tmp_path / "one", pictures)
+    run_processes(1, discover, tmp_path / "run", [place], options)
+    before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    for n in (1, 2):
+        run_processes(n, discover_read_only, tmp_path / f"run{n}", place, options, True)
+        assert result(tmp_path / f"run{n}") == result(tmp_path / "run")
+    assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
+    Image.new("RGB", (40, 40), (1, 2, 3)).save(place / "data" / "unlabelled" / "more.png")
+    for n in (1, 2):
+        run_processes(n, discover_read_only, tmp_path / f"more{n}", place, options, False)
+        run_processes(
+            n, discover_read_only, tmp_path / f"empty{n}", machine(tmp_path / f"new{n}", pictures), options, False
+        )
+
+
 def losses(run: Path) -> np.ndarray:
     rows = (run / "metrics.jsonl").read_text().splitlines()
     return np.array([json.loads(row)["loss/total"] for row in rows])
+
+
+def discover_in_vain(out: Path, machines: list[Path], options: dict) -> None:
+    with raises(ConfigError, "too-many-machines"):
+        discover(out, machines, options)
 
 
 def test_training_on_the_tokens_of_several_processes(pictures: Path, tmp_path: Path) -> None:
@@ -121,6 +178,10 @@ def test_training_on_the_tokens_of_several_processes(pictures: Path, tmp_path: P
     assert all(len(sizes) == 1 for sizes in stored)
     assert sum(size for sizes in stored for size in sizes) == N_CONTENTS * 32  # each image once
     assert (tmp_path / "apart" / "assignments.csv").read_text().count("\n") == N_IMAGES
+
+    # The cache of one machine is complete, so that the other one has nothing to train on.
+    later = [one, machine(tmp_path / "later", pictures)]
+    run_processes(2, discover_in_vain, tmp_path / "later_run", later, options | {"batch_size": 8})
 
 
 def open_other_data(folders: list[Path]) -> None:

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from asgi_client import AsgiClient, MakeClient
@@ -11,6 +12,9 @@ from server_process import Server, Servers
 from newkind.review.workbench import ReviewOptions, Workbench
 from newkind.runs.run import Run
 from painted_run import write_run
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 
 @pytest.fixture
@@ -61,3 +65,14 @@ def server(painted: Run, tmp_path: Path, servers: Servers) -> Iterator[Server]:
     started = servers.start(tmp_path / "run")
     yield started
     started.kill()
+
+
+@pytest.fixture
+def page(browser: "Browser", server: Server) -> Iterator["Page"]:
+    """The queue; at the end there must be no message and no error in the console."""
+    from review_window import visit
+
+    with visit(browser, server) as opened:
+        yield opened.page
+        # The browser itself logs a refused decision, which the page handles.
+        assert [text for text in opened.messages if "409 (Conflict)" not in text] == []

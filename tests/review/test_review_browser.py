@@ -1,19 +1,16 @@
 """Review in a real browser: Chromium, driven by Playwright, with a real server."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from playwright.sync_api import APIResponse, Browser, Page, Route, expect
+from review_window import answer_of, go, told, visit
 from server_process import Server, Servers
 
 import newkind
-from browser_visit import Visit
 from feature_clusters import feature_clusters
-from newkind.runs.answer import Answer
-from newkind.runs.current_answer import current_answer
 from newkind.runs.run import Run
 from painted_run import SCRIPT
 
@@ -30,37 +27,6 @@ PAGES = {
     "/map": "Map of all images",
     "/history": "History",
 }
-
-
-def visit(browser: Browser, server: Server, **options: object) -> Visit:
-    """Open the address of a server, as a user does."""
-    opened = Visit(browser, server.address, **options)  # type: ignore[arg-type]
-    opened.page.wait_for_url(f"{server.base}/")
-    opened.page.locator("main[aria-busy=false]").wait_for()
-    return opened
-
-
-@pytest.fixture
-def page(browser: Browser, server: Server) -> Iterator[Page]:
-    """The queue; at the end there must be no message and no error in the console."""
-    with visit(browser, server) as opened:
-        yield opened.page
-        # The browser itself logs a refused decision, which the page handles.
-        assert [text for text in opened.messages if "409 (Conflict)" not in text] == []
-
-
-def go(page: Page, server: Server, path: str) -> None:
-    """Open a page and wait until its script has loaded what it shows."""
-    page.goto(server.base + path)
-    page.locator("main[aria-busy=false]").wait_for()
-
-
-def answer_of(tmp_path: Path) -> Answer:
-    return current_answer(Run(tmp_path / "run"))
-
-
-def told(page: Page, text: str) -> None:
-    expect(page.locator("#messages")).to_contain_text(text)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
@@ -233,6 +199,22 @@ def test_name_and_approve_without_wrong_images(page: Page, server: Server, tmp_p
     expect(page.locator("dialog input")).to_have_value("apple")
     page.keyboard.press("Enter")
     told(page, "Approved apple.")
+
+
+def test_a_decision_is_told_when_the_page_shows_it(page: Page, server: Server) -> None:
+    held: list[Route] = []
+    page.route(f"{server.base}/", lambda route: held.append(route))
+    card = page.locator("#queue [data-kind=approve][data-a='new-02']")
+    card.focus()
+    with page.expect_response("**/api/decide"):
+        page.keyboard.press("y")
+    expect(page.locator("#queue")).to_be_visible()
+    while not held:
+        page.wait_for_timeout(20)
+    expect(page.locator("#messages")).not_to_contain_text("Approved new-02.")
+    held[0].continue_()
+    told(page, "Approved new-02.")
+    assert card.count() == 0  # the next key decides about a card that is shown
 
 
 def test_late_answers_do_not_replace_newer_ones(page: Page, server: Server) -> None:
@@ -442,10 +424,14 @@ def test_a_lasso_on_the_map(page: Page, server: Server, tmp_path: Path) -> None:
     expect(page.locator(".selection")).to_be_visible()
     lines = page.locator(".cell[aria-selected=true]").evaluate_all("all => all.map(each => Number(each.dataset.line))")
     assert 7 in lines
+    marks = page.locator(".cell .mark").all_inner_texts()
+    assert len(marks) == len(lines)
+    assert not set(marks) & {"0", "0 %"}
     page.keyboard.press("v")
     page.keyboard.type("lasso")
     page.keyboard.press("Enter")
     told(page, "lasso.")
+    assert set(page.locator(".cell .mark").all_inner_texts()) == {"✓"}
     answer = answer_of(tmp_path)
     assert set(lines) <= set(answer.members(answer.find("lasso").id).tolist())
 

@@ -245,3 +245,9 @@ def test_a_list_of_groups_for_a_split(client: AsgiClient) -> None:
         assert sorted(line for group in groups for line in group["lines"]) == members
     for n in ("1", "0", "99", "x", "-1"):
         assert client.get(f"/api/split?id=new-01&n={n}").status in (400, 404)
+
+
+def test_undo_and_redo_say_which_decision(client: AsgiClient) -> None:
+    client.decide(kind="rename", category="new-01", name="Williams pear")
+    for action in ("undo", "redo"):
+        assert "Williams pear" in client.post(f"/api/{action}", {"based_on": 0}).json()["text"]

@@ -15,7 +15,7 @@ import newkind
 from error_codes import raises
 from feature_clusters import feature_clusters
 from newkind.errors import RunError
-from newkind.runs.assignments import read_categories
+from newkind.runs.assignments import read_assignments, read_categories
 from newkind.runs.model_io import load_model
 from newkind.runs.run import Run
 
@@ -37,6 +37,13 @@ def run(finished: Path, tmp_path: Path) -> Path:
 def change(path: Path, changed: Callable[[dict[str, Any]], Any]) -> None:
     content = json.loads(path.read_text())
     path.write_text(json.dumps(changed(content)))
+
+
+def test_a_very_long_cell_of_the_assignments_is_refused(run: Path) -> None:
+    path = run / "assignments.csv"
+    path.write_text(path.read_text().replace("new-01", "x" * 200_000))
+    with raises(RunError, "unreadable"):
+        read_assignments(Run.open(run))
 
 
 def test_a_sound_model_is_loaded(run: Path) -> None:

@@ -161,7 +161,7 @@ def make_bombs(folder: Path, *, quick: bool = False) -> list[Path]:
 
 def read_all(folder: Path) -> dict[str, object]:
     """Inspect all files and make views of them, with many threads; how many could be read, and the peak of memory in MB."""
-    from newkind.backbone.decoded_views import views_or_skipped
+    from newkind.backbone.decoded_views import opened_with_digest
     from newkind.data import Skipped
     from newkind.data.image_check import check_image
     from newkind.data.items import FileImages
@@ -173,19 +173,12 @@ def read_all(folder: Path) -> dict[str, object]:
     images = FileImages(folder, Names(sorted(os.listdir(folder))))
     every, recipe = range(len(images)), ViewRecipe(image_size=28)
     checks = list(map_ahead(lambda i: check_image(images, i), every, n_threads=N_THREADS, ahead=64))
-    views = list(
-        map_ahead(
-            lambda i: views_or_skipped(
-                images,
-                i,
-                lambda image: evaluation_view(resize_for_views(image, recipe), recipe),
-                shorter_side=recipe.decoded,
-            ),
-            every,
-            n_threads=N_THREADS,
-            ahead=64,
-        )
-    )
+
+    def view_of(i: int) -> object:
+        found = opened_with_digest(images, i, shorter_side=recipe.decoded)
+        return found if isinstance(found, Skipped) else evaluation_view(resize_for_views(found[0], recipe), recipe)
+
+    views = list(map_ahead(view_of, every, n_threads=N_THREADS, ahead=64))
     skipped = {item.name: item.code for item in views if isinstance(item, Skipped)}
     found = {images.names[i]: check.error for i, check in enumerate(checks) if check.error}
     assert skipped.keys() == found.keys(), (skipped, found)

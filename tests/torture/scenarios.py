@@ -23,7 +23,7 @@ TRAINED = ["--recipe", "release", "--epochs", "2", "--batch-size", "32", "--chec
 QUICK = ["--method", "kmeans", "--n-categories", "6", "--no-report"]
 UNEQUAL = ("environment.json", "report.html", ".lock", "lock")
 """Files with times or versions in them, and empty ones."""
-TIMES = re.compile(r'"(?:seconds|features|training|assigning)": [0-9.e+-]+')
+TIMES = re.compile(r'"(?:seconds|features|training|assigning)": [0-9.e+-]+|"date_created": "[0-9T:+-]+"')
 Content = dict[str, bytes | str]
 
 

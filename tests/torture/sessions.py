@@ -6,6 +6,7 @@ in it. What was acknowledged is written down apart, because it must never be los
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ def _remaining(n_steps: int) -> Iterator[int]:
     while (done := log.last) < n_steps:
         yield done
         assert log.last == done + 1, f"step {done + 1} recorded {log.last - done} events"
-        ACKNOWLEDGED.write_text(str(log.last))
+        with suppress(OSError):  # where calls fail, this one may be the first that does
+            ACKNOWLEDGED.write_text(str(log.last))
 
 
 def decide() -> None:

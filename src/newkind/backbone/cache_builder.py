@@ -17,22 +17,25 @@ from newkind import distributed
 from newkind.atomic import file_lock, make_folder, write_errors
 from newkind.backbone.allocator import keep_large_blocks
 from newkind.backbone.cache_plan import CacheKey, CachePlan, about, fit, images_of
-from newkind.backbone.decoded_views import views_or_skipped
+from newkind.backbone.decoded_views import opened_with_digest
 from newkind.backbone.division import Division
 from newkind.backbone.token_cache import StoredViews, TokenCache
 from newkind.backbone.token_store import TokenStore
 from newkind.backbone.tokens import Tokens
 from newkind.backbone.vit import Trunk
-from newkind.data import Collection, Images, Skipped
+from newkind.data import Collection, Images, Skipped, printable
 from newkind.data.holdings import Holdings
 from newkind.data.prefetch import map_ahead, n_cpus
 from newkind.data.views import numbered_view, resize_for_views
-from newkind.errors import CacheError
+from newkind.errors import CacheError, DataError
 from newkind.schema import parse_json
 
 __all__ = ["build_cache"]
 
-RESUME = "Then run the same command again. Finished images are kept."
+FIX = (
+    "The environment variable NEWKIND_CACHE sets the folder of the cache. Then run the same command again. Finished "
+    "images are kept."
+)
 
 
 def build_cache(
@@ -70,20 +73,56 @@ def build_cache(
     CacheError
         With code `disk-space` if the tokens do not fit on the disk, `cannot-write` if writing fails, `locked` if another
         job builds the same cache, or an error of `TokenStore`.
+    DataError
+        With code `changed-image` if an image is not the one that the plans were made for.
     """
     keep_large_blocks()
-    images, plans, rank = images_of(collection), division.plans, division.disks.rank
-    if not fit(plans):
-        raise _no_space(plans)
-    broken: dict[int, Skipped] = {}
+    images, broken = images_of(collection), dict[int, Skipped]()
+    if not fit(division.plans):
+        raise _no_space(division.plans)
     with distributed.joint_progress(advance) as count, ExitStack() as locks:
-        if division.groups:
-            for plan in plans:
-                if plan.todo:
-                    locks.enter_context(_exclusive(plan.folder, rank))
-            parts = [_Part(plan, _store(plan, part=rank)) for plan in plans]
+        problem = _locked(division, locks) if division.n_images else None
+        parts = [_Part(plan, _store(plan, part=division.disks.rank)) for plan in division.plans]
+        if problem is not None:
+            _only_broken(images, parts, division.groups, broken, problem)
+        elif division.groups:
             _fill(images, parts, division.groups, lambda views: trunk(views.to(device)), broken, count)
     return _opened(images, division, broken)
+
+
+def _locked(division: Division, locks: ExitStack) -> CacheError | None:
+    """Hold the locks of what this process will write; or why some process cannot write, the same error in all of them."""
+    own: list[str] = []
+    try:
+        for plan in division.plans if division.groups else ():
+            if plan.todo:
+                locks.enter_context(_exclusive(plan.folder, division.disks.rank))
+    except CacheError as error:
+        if error.code != "cannot-write":
+            raise
+        own = [error.what, error.fix, str(error.facts["path"])]
+    found = (parse_json(each, list[str]) for each in distributed.gather_bytes(json.dumps(own).encode()))
+    what, fix, folder = next(filter(None, found), ["", "", ""])
+    return CacheError(what, fix=fix, code="cannot-write", path=Path(folder)) if what else None
+
+
+def _only_broken(
+    images: Images,
+    parts: list[_Part],
+    groups: Sequence[Sequence[int]],
+    broken: dict[int, Skipped],
+    problem: CacheError,
+) -> None:
+    """Raise `problem` in all processes, unless all that is missing are images that cannot be decoded; these go to `broken`."""
+    has_readable = False
+    for i in (i for group in groups for i in group if any(part.lacks(i) for part in parts)):
+        found = opened_with_digest(images, i, shorter_side=parts[0].plan.key.recipe.decoded)
+        if not isinstance(found, Skipped):
+            has_readable = True
+            break
+        broken[i] = found
+    if distributed.gather(torch.tensor([has_readable])).any():
+        raise problem
 
 
 def _store(plan: CachePlan, *, part: int = 0) -> TokenStore:
@@ -129,7 +168,7 @@ class _Part:
         if not self.waiting:
             return
         views = torch.cat([views for _, views in self.waiting])  # (G * V, 3, S, S)
-        with write_errors(self.plan.folder, error=CacheError, fix=RESUME):
+        with write_errors(self.plan.folder, error=CacheError, fix=FIX):
             self.store.append([self.plan.digests[i] for i, _ in self.waiting], trunk(views))
         self.waiting.clear()
 
@@ -148,14 +187,13 @@ def _fill(
         wanted = [part for part in parts if part.lacks(i)]
         if not wanted:
             return []
-        return views_or_skipped(
-            images,
-            i,
-            lambda image: list(
-                zip(wanted, image_views(image, [p.plan.key for p in wanted], wanted[0].plan.digests[i]), strict=True)
-            ),
-            shorter_side=parts[0].plan.key.recipe.decoded,
-        )
+        found = opened_with_digest(images, i, shorter_side=wanted[0].plan.key.recipe.decoded)
+        if isinstance(found, Skipped):
+            return found
+        image, digest = found
+        if digest != wanted[0].plan.digests[i]:
+            raise _changed(images.names[i])
+        return list(zip(wanted, image_views(image, [part.plan.key for part in wanted], digest), strict=True))
 
     in_order = [i for group in groups for i in group]
     decoded = map_ahead(views_of, in_order, n_threads=n_cpus(), ahead=2 * parts[0].plan.key.group)
@@ -170,6 +208,16 @@ def _fill(
             advance(1)
         for part in parts:
             part.write(trunk)
+
+
+def _changed(name: str) -> DataError:
+    """Error for an image that is not the one whose digest was computed: its features would be stored as those of another."""
+    return DataError(
+        f"{printable(name)} has another content than when it was first read.",
+        fix="Run the same command again. On several machines, every file has to be the same on all of them.",
+        code="changed-image",
+        name=name,
+    )
 
 
 def _no_space(plans: Sequence[CachePlan]) -> CacheError:
@@ -189,7 +237,7 @@ def _no_space(plans: Sequence[CachePlan]) -> CacheError:
 @contextmanager
 def _exclusive(folder: Path, part: int) -> Iterator[None]:
     """Hold the lock of a part of a cache folder, or raise at once if another process holds it."""
-    with write_errors(folder, error=CacheError, fix=RESUME):
+    with write_errors(folder, error=CacheError, fix=FIX):
         make_folder(folder)
         lock = file_lock(folder / (f"lock-{part:05d}" if part else "lock"))
         try:

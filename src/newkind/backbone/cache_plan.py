@@ -295,11 +295,8 @@ def _plan(place: str, key: CacheKey, trunk: Trunk, digests: list[bytes]) -> Cach
         keep_sizes=trunk.n_patches > 0,
     )
     folder = key.folder(place)
-    known: set[bytes] = {b""}
-    if (folder / "meta.json").exists():
-        store = TokenStore(folder, layout, about=about(key, place))
-        known |= {digest for digest in digests if store.slot_of(digest) is not None}
-        store.close()
+    store = TokenStore(folder, layout, about=about(key, place))
+    known = {b"", *(digest for digest in digests if store.slot_of(digest) is not None)}
     todo = []
     for i, digest in enumerate(digests):
         if digest not in known:

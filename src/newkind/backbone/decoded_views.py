@@ -1,11 +1,9 @@
-"""Decoding images into views; images that cannot be decoded are skipped with a reason."""
+"""Decoding images with the digests of their contents; images that cannot be decoded are skipped with a reason."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable
-from typing import TypeVar
 
 from PIL import Image
 
@@ -15,23 +13,12 @@ from newkind.errors import BrokenImage
 __all__ = ["log_skipped"]
 
 logger = logging.getLogger(__name__)
-R = TypeVar("R")
 DIGEST_BYTES = 16
 N_LOGGED = 5
 
 
-def views_or_skipped(
-    images: Images, index: int, views_of: Callable[[Image.Image], R], *, shorter_side: int
-) -> R | Skipped:
-    """Views of one image, decoded with at least `shorter_side` pixels if it has them; or why it cannot be decoded."""
-    try:
-        return views_of(images.open_reduced(index, shorter_side=shorter_side))
-    except BrokenImage as error:
-        return _skipped(images, index, error)
-
-
 def opened_with_digest(images: Images, index: int, *, shorter_side: int) -> tuple[Image.Image, bytes] | Skipped:
-    """One image, decoded as in `views_or_skipped`, and the digest of its content, from one read of a file."""
+    """One image, decoded with at least `shorter_side` pixels if it has them, and the digest of its content; or why it cannot be decoded."""
     try:
         content = images.content(index)
         return images.open_content(index, content, shorter_side=shorter_side), _digest(content)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from newkind import distributed
-from newkind.atomic import make_folder, write_bytes, write_errors
+from newkind.atomic import create_empty, make_folder
 from newkind.errors import CacheError
 
 __all__ = ["Disks"]
@@ -37,7 +37,8 @@ class Disks:
         """Find which processes see the same folder; all of them have to ask.
 
         Each process creates a file of a name that did not exist before, and looks for the files of the others: paths, host
-        names and identifiers can be the same on different machines.
+        names and identifiers can be the same on different machines. A process that cannot create one, and sees none, counts as
+        one with a disk of its own: a folder that may only be read is shared as far as the same images are in it.
         """
         n, rank = distributed.world_size(), distributed.rank()
         if n == 1:
@@ -45,11 +46,11 @@ class Disks:
         job = distributed.gather_bytes(os.urandom(8))[0].hex()
         files = [folder / f".process-{job}-{number}" for number in range(n)]
         try:
-            with write_errors(folder, error=CacheError):
+            with suppress(OSError):
                 make_folder(folder)
-            write_bytes(files[rank], b"", error=CacheError)
+                create_empty(files[rank])
             distributed.barrier()
-            first = next(number for number, file in enumerate(files) if file.exists())
+            first = next((number for number, file in enumerate(files) if os.path.exists(file)), rank)
             found = distributed.gather_bytes(first.to_bytes(8, "little"))
         finally:
             with suppress(OSError):

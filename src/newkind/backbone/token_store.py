@@ -30,7 +30,7 @@ from typing import Any, BinaryIO, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from newkind.atomic import file_lock, make_folder, write_bytes, write_errors
+from newkind.atomic import file_lock, make_folder, write_bytes
 from newkind.backbone.decoded_views import DIGEST_BYTES
 from newkind.backbone.record_layout import LayoutFile, RecordLayout
 from newkind.backbone.tokens import Tokens
@@ -61,7 +61,9 @@ def entry_dtype(n_checksums: int) -> np.dtype[np.void]:
 
 
 class TokenStore:
-    """A store of records in a folder, opened or created. Only records that were completely written are visible.
+    """A store of records in a folder. Only records that were completely written are visible.
+
+    Opening it writes nothing. A store that does not exist has no records, and is created with the first ones.
 
     Parameters
     ----------
@@ -89,10 +91,9 @@ class TokenStore:
         self.per_shard = max(1, SHARD_BYTES // layout.record_bytes)
         self._files: dict[tuple[int, int], BinaryIO] = {}
         weakref.finalize(self, _close_all, self._files)
-        with write_errors(folder, error=CacheError):
-            make_folder(folder)
-        found = self._check_meta({"format": FORMAT, "layout": asdict(layout), "about": about})
-        self.n_checksums = 1 if found == 1 else layout.n_views + 1
+        self._meta: dict[str, Any] = {"format": FORMAT, "layout": asdict(layout), "about": about}
+        self._exists = self._meta_file.exists()
+        self.n_checksums = 1 if self._exists and self._checked_format() == 1 else layout.n_views + 1
         self._entry = entry_dtype(self.n_checksums)
         self._digests: list[bytes] = []
         self._crcs: list[list[int]] = []
@@ -129,7 +130,14 @@ class TokenStore:
             Digest of the content of each image.
         tokens : Tokens of R * (V + 1) views
             All views of these images, image by image.
+
+        Raises
+        ------
+        OSError
+            If they cannot be written.
         """
+        if not self._exists:
+            self._create()
         records = self.layout.pack(tokens)
         entries = np.zeros(len(digests), dtype=self._entry)
         part = self.layout.record_bytes // self.n_checksums
@@ -267,27 +275,34 @@ class TokenStore:
     def _open_part(self, part: int) -> int:
         """Add the records of a part; the number of the first one."""
         start, index = len(self), self._index(part)
-        if part == 0 or index.exists():  # the others are created with their first records
+        if (part == 0 and self._exists) or index.exists():  # the others are created with their first records
             entries = self._read_index(index)
             self._check_shards(part, len(entries))
             self._digests += [entry.tobytes() for entry in entries["digest"]]
             self._crcs += entries["crc"].tolist()
         return start
 
-    def _check_meta(self, meta: dict[str, Any]) -> int:
-        """Write `meta.json` of a new store, or compare that of an existing one; returns its format."""
-        path = self.folder / "meta.json"
-        wanted = parse_json(json.dumps(meta), dict)
-        if not path.exists():
-            with write_errors(self.folder, error=CacheError), file_lock(self.folder / "meta.lock"):
-                if not path.exists():  # several processes may create it at the same moment
-                    (self.folder / "index.bin").touch()
-                    write_bytes(path, json.dumps(meta, indent=2).encode(), error=CacheError)
+    @property
+    def _meta_file(self) -> Path:
+        return self.folder / "meta.json"
+
+    def _create(self) -> None:
+        """Write `meta.json` and an empty index, unless another process has done it meanwhile."""
+        make_folder(self.folder)
+        with file_lock(self.folder / "meta.lock"):
+            if not self._meta_file.exists():
+                self._index(0).touch()
+                write_bytes(self._meta_file, json.dumps(self._meta, indent=2).encode(), error=CacheError)
+        self._exists = True
+
+    def _checked_format(self) -> int:
+        """Format of an existing store, whose `meta.json` has to be that of the requested one."""
+        wanted = parse_json(json.dumps(self._meta), dict)
         try:
-            found: dict[str, Any] = dict(read_json_file(path, StoreFile))
+            found: dict[str, Any] = dict(read_json_file(self._meta_file, StoreFile))
             found["layout"] = asdict(RecordLayout(**found["layout"]))  # with fields that are newer than the store
         except (OSError, InvalidJson, TypeError, CacheError) as error:
-            raise self._damaged(f"{path} cannot be read ({error}).") from None
+            raise self._damaged(f"{self._meta_file} cannot be read ({error}).") from None
         if found not in (wanted, wanted | {"format": 1}):
             raise CacheError(
                 f"{self.folder} contains other tokens than the requested ones.",

@@ -37,24 +37,28 @@ def features(
     """Compute features of images into a folder that several machines can fill, without a network between them."""
     import logging
 
+    from newkind import distributed
     from newkind.cli.messages import next_command, print_line
     from newkind.data import open_data
     from newkind.data.wording import count, shell_quoted
 
+    distributed.init_from_environment()
     options = {"n_views": views, "part_size": part_size}
     collection = open_data(data, **reading.given())
     if ray_workers is None:
         found = _own_share(collection, backbone, out, shard, options)
     else:
         found = _on_ray(collection, backbone, out, shard, ray_workers, options)
-    logger = logging.getLogger(__name__)
-    if found.n_found:
-        logger.info(f"{count(found.n_found, 'part')} of {found.n_parts} existed already.")
-    skipped = f", {found.n_skipped:,} could not be read" if found.n_skipped else ""
-    logger.info(f"Features of {count(found.n_images, 'image')} computed{skipped}.")
-    print_line(f"Results: {out}")
-    if found.is_complete:
-        next_command(f"newkind discover {shell_quoted(str(out))} --out RUN")
+    if distributed.main_process():
+        logger = logging.getLogger(__name__)
+        if found.n_found:
+            logger.info(f"{count(found.n_found, 'part')} of {found.n_parts} existed already.")
+        skipped = f", {found.n_skipped:,} could not be read" if found.n_skipped else ""
+        logger.info(f"Features of {count(found.n_images, 'image')} computed{skipped}.")
+        print_line(f"Results: {out}")
+        if found.is_complete:
+            next_command(f"newkind discover {shell_quoted(str(out))} --out RUN")
+    distributed.shutdown()
 
 
 def _own_share(
@@ -67,16 +71,10 @@ def _own_share(
     from newkind.progress import progress_bar
     from newkind.shard import Shard
 
-    distributed.init_from_environment()
     own = Shard.parse(shard or "0/1").divided(rank=distributed.rank(), n_processes=distributed.world_size())
-    n_own = len(collection.catalog) // own.count
-    with clear_message():
-        with progress_bar("Computing features", n_own, show=distributed.main_process()) as advance:
-            parts = FeatureParts(collection, backbone, out, **options)
-            found = compute_features(parts, shard=own, advance=advance)
-        distributed.barrier()
-    distributed.shutdown()
-    return found
+    n_own, show = len(collection.catalog) // own.count, distributed.main_process()
+    with clear_message(), progress_bar("Computing features", n_own, show=show) as advance:
+        return compute_features(FeatureParts(collection, backbone, out, **options), shard=own, advance=advance)
 
 
 def _on_ray(

@@ -17,7 +17,6 @@ Of several restarts, the one with the highest likelihood *with* offsets is used:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -27,9 +26,10 @@ from torch.nn import functional as F
 
 from newkind.clustering.kmeans import k_means
 from newkind.clustering.known_sizes import KnownSizes, class_means
+from newkind.clustering.membership import FreeRows, UnitRows, labelled_sums, membership_sums, row_pairs, rows_at_once
 from newkind.errors import ConfigError
 
-__all__ = ["Mixture", "TargetSizes", "UnitRows", "fit_mixture", "refine_mixture", "target_sizes"]
+__all__ = ["Mixture", "TargetSizes", "fit_mixture", "refine_mixture", "target_sizes"]
 
 KNOWN_BALANCE = 8.0
 """beta of known classes, whose sizes are known to about a fifth."""
@@ -37,27 +37,10 @@ NEW_BALANCE, MOST_BALANCE = 0.2, 8.0
 """beta of new categories is NEW_BALANCE / (variance of log sizes), at most MOST_BALANCE."""
 LEAST_SIZE = 1e-3
 """Lower bound of a category's size, relative to its target, in its offset."""
-CHUNK = 1 << 22
-"""Number of memberships computed at once."""
-HELD = 1 << 25
-"""Number of features, and of labels in one-hot form, that are copied at once."""
 STILL = 1e-7
 """The iteration ends when no direction moves further than this, squared."""
 FIRST_STEPS = 20
 """Iterations of a mixture of new categories alone, before the joint one."""
-
-
-class UnitRows(Protocol):
-    """Rows (n, d) of unit length: a tensor, or an object that computes them when they are read."""
-
-    @property
-    def shape(self) -> torch.Size:
-        """Number of rows and of features."""
-        ...
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, index: Any, /) -> Tensor: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,14 +259,14 @@ def refine_mixture(
     directions, b = begin.directions, begin.offsets
     k, free = len(directions), labels < 0
     target, balance = sizes.target.to(directions), sizes.balance.to(directions)
-    fixed, fixed_sizes = _labelled_sums(z, labels, directions)
+    fixed, fixed_sizes = labelled_sums(z, labels, directions)
     c = F.normalize(directions, dim=1)
-    rows = _Free(z, free)
-    never = _row_pairs(forbidden, free)
+    rows = FreeRows(z, free)
+    never = row_pairs(forbidden, free)
     # Small enough that offsets do not oscillate about their aim, however large the balance.
     step = 1 / (1 + float(balance.max())) if k else 1.0
     for _ in range(n_iter):
-        sums, members = _members(rows, c, b, temperature, never)
+        sums, members = membership_sums(rows, c, b, temperature, never)
         before, c = c, F.normalize(fixed + sums, dim=1)
         b = b.lerp(-balance * ((fixed_sizes + members) / target).clamp_min(LEAST_SIZE).log(), step)
         if float((c - before).square().sum(dim=1).max()) < STILL:
@@ -291,59 +274,9 @@ def refine_mixture(
     return Mixture(c, b, _likelihood(z, labels, c, b, temperature))
 
 
-def _row_pairs(forbidden: Tensor | None, free: Tensor) -> Tensor:
-    """Forbidden pairs (m, 2) with rows among the unlabelled samples instead of all."""
-    if forbidden is None or not len(forbidden):
-        return free.new_zeros(0, 2, dtype=torch.int64)
-    pairs = forbidden.to(free.device)
-    pairs = pairs[free[pairs[:, 0]]]
-    return torch.stack([(free.cumsum(0) - 1)[pairs[:, 0]], pairs[:, 1]], dim=1)
-
-
-class _Free:
-    """The unlabelled rows of z (n, d). They are copied once, unless they are many."""
-
-    def __init__(self, z: UnitRows, free: Tensor) -> None:
-        self.places = None if bool(free.all()) else free.nonzero().squeeze(1)
-        self.n_rows = len(z) if self.places is None else len(self.places)
-        self.rows = z
-        if self.places is not None and self.n_rows * z.shape[1] <= HELD:
-            self.rows, self.places = z[self.places], None
-
-    def part(self, start: int, size: int) -> Tensor:
-        """Rows (b, d) from `start` on."""
-        some = slice(start, start + size)
-        return self.rows[some] if self.places is None else self.rows[self.places[some]]
-
-
-def _labelled_sums(z: UnitRows, labels: Tensor, directions: Tensor) -> tuple[Tensor, Tensor]:
-    """Sums (K, d) of the labelled rows of z (n, d), and their numbers (K,), for directions (K, d)."""
-    sums, counts = torch.zeros_like(directions), directions.new_zeros(len(directions))
-    for place in torch.split((labels >= 0).nonzero().squeeze(1), max(HELD // max(directions.shape), 1)):
-        given = F.one_hot(labels[place], len(directions)).to(directions)  # (labelled, K)
-        sums += given.T @ z[place]
-        counts += given.sum(dim=0)
-    return sums, counts
-
-
-def _members(rows: _Free, c: Tensor, b: Tensor, temperature: float, never: Tensor) -> tuple[Tensor, Tensor]:
-    """Sums (K, d) of rows (n, d) weighted by membership, and sums (K,) of memberships, without forbidden pairs (m, 2)."""
-    sums, members, size = torch.zeros_like(c), torch.zeros_like(b), max(CHUNK // len(c), 1)
-    for start in range(0, rows.n_rows, size):
-        x = rows.part(start, size)
-        logits = torch.addmm(b, x, c.T / temperature)
-        if len(never):
-            own = never[(never[:, 0] >= start) & (never[:, 0] < start + size)]
-            logits[own[:, 0] - start, own[:, 1]] = -torch.inf
-        q = logits.softmax(dim=1)
-        sums.addmm_(q.T, x)
-        members += q.sum(dim=0)
-    return sums, members
-
-
 def _likelihood(z: UnitRows, labels: Tensor, c: Tensor, b: Tensor, temperature: float) -> float:
     """Mean over samples of log sum_k exp(z . c_k / tau + b_k), or of its own term for a labelled sample."""
-    total, rows = 0.0, max(CHUNK // len(c), 1)
+    total, rows = 0.0, rows_at_once(len(c))
     for start in range(0, len(z), rows):
         x, y = z[start : start + rows], labels[start : start + rows]
         logits = torch.addmm(b, x, c.T / temperature)

@@ -19,7 +19,7 @@ from newkind.data.labels import Labels
 from newkind.data.names import Names, printable
 from newkind.data.opening import open_data
 from newkind.data.tables import METADATA_FILES
-from newkind.errors import DataError
+from newkind.errors import DataError, NewkindError
 
 __all__ = ["add_images", "file_images", "select_images"]
 
@@ -132,10 +132,11 @@ def _open(place: Path, reading: Mapping[str, Any]) -> Collection:
         columns = {name: reading[name] for name in ("file_column", "label_column") if name in reading}
         try:
             return open_data(place, **columns)
-        except DataError as error:
+        except NewkindError as error:
             if not columns or error.code not in ("missing-column", "unused-option"):
                 raise
-            return open_data(place)
+            there = error.facts.get("columns", ())
+            return open_data(place, **{name: text for name, text in columns.items() if text.strip().lower() in there})
     found = find_images([place])
     catalog = Catalog(
         items=FileImages(Path(), Names(found.names)),

@@ -215,7 +215,7 @@ def _used_classes(given: Labels) -> tuple[Labels, tuple[str, ...]]:
     number = np.full(len(given.class_names) + 1, UNLABELLED, dtype=np.int32)  # -1 is the last one
     number[used] = np.arange(len(used))
     unused = ", ".join(printable(name) for i, name in enumerate(given.class_names) if i not in used)
-    notes = (f"No labelled image of these has a box: {unused}.",) if unused else ()
+    notes = (f"No labelled image of these classes has a box: {unused}.",) if unused else ()
     return Labels(number[given.indices], tuple(given.class_names[i] for i in used)), notes
 
 

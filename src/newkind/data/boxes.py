@@ -52,6 +52,15 @@ class BoxImages(Images):
         place = repr((self.corners[index].tolist(), bool(self.is_relative[index]), self.margin))
         return self.source.content(int(self.image[index])) + place.encode()
 
+    def crops(self) -> bytes:
+        """Return bytes that differ if a box or the margin is another one; names do not depend on them.
+
+        Returns
+        -------
+        bytes
+        """
+        return self.corners.astype("<f8").tobytes() + self.is_relative.tobytes() + repr(float(self.margin)).encode()
+
     def open(self, index: int) -> Image.Image:
         return self._crop(index, self.source.open(int(self.image[index])))
 

@@ -178,7 +178,7 @@ def decode_turned(content: bytes, *, name: str, shorter_side: int | None = None)
 def _lacking(name: str) -> Exception:
     """Error for an image that could not get the memory that it asked for."""
     try:
-        bytearray(MAX_MEMORY)  # the pages are never touched
+        bytes(MAX_MEMORY)  # the pages are never touched, as those of a bytearray would be
     except MemoryError as error:
         return error
     return broken_image(name, "broken (it asks for more memory than an image of its size needs)")

@@ -15,13 +15,13 @@ from typing import Any, Literal, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from newkind.atomic import file_lock, replacing, write_errors, write_json
+from newkind.atomic import file_lock, write_errors, write_json
 from newkind.data.catalog import Catalog, Collection, Skipped, Truth
 from newkind.data.items import Features
 from newkind.data.names import Names
 from newkind.data.npy import load_array
 from newkind.errors import DataError
-from newkind.mapped import file_sha256
+from newkind.mapped import file_sha256, write_rows
 from newkind.schema import InvalidJson, read_json_file
 
 __all__ = [
@@ -140,11 +140,13 @@ def read_feature_parts(folder: str | os.PathLike[str]) -> Collection:
         )
     with _unreadable(folder):
         parts = [read_json_file(part_file(folder, number, ".json"), Part) for number in numbers]
+    _join(folder, parts, manifest["dim"])
+    with _unreadable(folder):
         labels = np.array([label for part in parts for label in part["labels"]], dtype=np.int32)
         truth, groups = (_joined([part[name] for part in parts]) for name in ("truth", "groups"))
         catalog = Catalog(
             items=Features(
-                _features(folder, parts, manifest["dim"]), Names(n for part in parts for n in part["names"])
+                _features(folder, len(labels), manifest["dim"]), Names(n for part in parts for n in part["names"])
             ),
             labels=labels,
             class_names=tuple(manifest["class_names"]),
@@ -175,24 +177,34 @@ def _check(path: Path, sha256: str | None) -> None:
         raise ValueError(f"{path.name} is damaged: its sha256 is not the one that was written")
 
 
-def _features(folder: Path, parts: list[Part], dim: int) -> NDArray[np.float32]:
-    """Features (n, d) of all parts, joined in one file and memory-mapped."""
-    n = sum(len(part["names"]) for part in parts)
-    path = folder / JOINED
+def _join(folder: Path, parts: list[Part], dim: int) -> None:
+    """Write the features of all parts into one file, unless it exists; then nothing is written, and the folder may be read-only."""
+    path, shape = folder / JOINED, (sum(len(part["names"]) for part in parts), dim)
+    if path.exists():
+        return
     with write_errors(folder, error=DataError), file_lock(folder / LOCK):
-        if not path.exists():
-            with replacing(path, error=DataError) as file:
-                header = {"descr": "<f4", "fortran_order": False, "shape": (n, dim)}
-                np.lib.format.write_array_header_1_0(file, header)
-                for number, part in enumerate(parts):
-                    _check(part_file(folder, number, ".npy"), part.get("sha256"))
-                    rows = load_array(part_file(folder, number, ".npy"))
-                    if rows.shape != (len(part["names"]), dim) or rows.dtype != np.float32:
-                        raise ValueError(f"part {number} has features of shape {rows.shape}")
-                    file.write(rows.tobytes())
-            write_json(folder / RECORD, {"sha256": file_sha256(path)}, error=DataError)
+        if not path.exists():  # another process may have written it meanwhile
+            rows = (_rows(folder, number, part, dim) for number, part in enumerate(parts))
+            record = {"sha256": write_rows(path, "<f4", shape, rows, error=DataError)}
+            write_json(folder / RECORD, record, error=DataError)
+
+
+def _features(folder: Path, n: int, dim: int) -> NDArray[np.float32]:
+    """Features (n, d) of all parts, memory-mapped."""
+    path = folder / JOINED
     _check(path, read_json_file(folder / RECORD, _Joined)["sha256"] if (folder / RECORD).exists() else None)
     found: NDArray[np.float32] = load_array(path)
     if found.shape != (n, dim):
         raise ValueError(f"{JOINED} has shape {found.shape} instead of {(n, dim)}; remove it")
     return found
+
+
+def _rows(folder: Path, number: int, part: Part, dim: int) -> NDArray[np.float32]:
+    """Features (n, d) of a part, checked."""
+    path = part_file(folder, number, ".npy")
+    with _unreadable(path):
+        _check(path, part.get("sha256"))
+        rows: NDArray[np.float32] = load_array(path)
+        if rows.shape != (len(part["names"]), dim) or rows.dtype != np.float32:
+            raise ValueError(f"it has features of shape {rows.shape}")
+    return rows

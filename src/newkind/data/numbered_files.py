@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 
 from newkind.data.names import printable
 from newkind.errors import DataError
 
-__all__ = ["files_in", "is_range", "numbered_files"]
+__all__ = ["files_in", "is_range", "numbered_files", "prefixes"]
 
 RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 MAX_FILES = 100_000
@@ -28,14 +30,31 @@ def numbered_files(text: str) -> list[Path]:
     >>> [path.name for path in numbered_files("s-{08..10}.tar")]
     ['s-08.tar', 's-09.tar', 's-10.tar']
     """
+    if prod(len(range(int(first[:9]), int(last[:9]) + 1)) for first, last in RANGE.findall(text)) > MAX_FILES:
+        raise DataError(f"{printable(text)} stands for more than {MAX_FILES:,} files.", code="too-many-files")
     found = RANGE.search(text)
     if found is None:
         return [Path(os.path.expanduser(text))]
-    first, last = int(found[1][:9]), int(found[2][:9])
-    if last - first >= MAX_FILES:
-        raise DataError(f"{printable(text)} stands for more than {MAX_FILES:,} files.", code="too-many-files")
-    numbers = (f"{number:0{len(found[1])}d}" for number in range(first, last + 1))
+    numbers = (f"{number:0{len(found[1])}d}" for number in range(int(found[1][:9]), int(found[2][:9]) + 1))
     return [path for n in numbers for path in numbered_files(text[: found.start()] + n + text[found.end() :])]
+
+
+def prefixes(paths: Sequence[Path]) -> list[str]:
+    """What names of images start with that are in these files: nothing for one file, otherwise what distinguishes the files.
+
+    Examples
+    --------
+    >>> prefixes([Path("a/0.tar"), Path("a/1.tar")]), prefixes([Path("a/0.tar"), Path("b/0.tar")])
+    (['0/', '1/'], ['a/0.tar/', 'b/0.tar/'])
+    """
+    if len(paths) == 1:
+        return [""]
+    found = [[path.stem for path in paths], [path.name for path in paths]]
+    shortest = next((names for names in found if len(set(names)) == len(names)), None)
+    if shortest is None:
+        above = os.path.commonpath([path.absolute().parent for path in paths])
+        shortest = [path.absolute().relative_to(above).as_posix() for path in paths]
+    return [f"{name}/" for name in shortest]
 
 
 def files_in(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:

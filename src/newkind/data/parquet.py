@@ -55,6 +55,8 @@ class ParquetTable:
     def __init__(self, path: Path, file: Any) -> None:
         self.path, self.file = path, file
         kinds = {field.name: field.type for field in file.schema_arrow}
+        if len(kinds) < len(file.schema_arrow):
+            raise ValueError("several columns have the same name")
         self.all_columns = tuple(kinds)
         self.columns = tuple(name for name, kind in kinds.items() if "binary" not in str(kind))
         self.byte_columns = {name: _parts(kind) for name, kind in kinds.items() if _is_image(kind)}

@@ -26,7 +26,7 @@ from newkind.data.groups import encode_groups
 from newkind.data.items import MAX_FILE_BYTES, EncodedImages
 from newkind.data.labels import encode_labels, encode_truth
 from newkind.data.names import Names, printable
-from newkind.data.numbered_files import files_in
+from newkind.data.numbered_files import files_in, prefixes
 from newkind.data.parquet import ParquetTable, open_parquet, parquet_errors
 from newkind.data.table_rows import Row, Table, table_row
 from newkind.data.tables import METADATA_FILES, metadata_of
@@ -277,10 +277,8 @@ def _read_rows(
     """Unique names and rows of all files; words that mean unlabelled are counted."""
     names: list[str] = []
     rows: list[Row] = []
-    stems = Counter(file.path.stem for file in files)
-    for file in files:
+    for file, prefix in zip(files, prefixes([file.path for file in files]), strict=True):
         own = list(_file_rows(file, header, at, words))
-        prefix = "" if len(files) == 1 else f"{file.path.stem if stems[file.path.stem] == 1 else file.path.name}/"
         names += (prefix + name for name in _unique([row.file for row in own]))
         rows += own
     return Names(names), rows

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from newkind.data.boxes import BoxImages
 from newkind.data.items import Features, FileImages, Images
 from newkind.data.names import Names
 from newkind.errors import DataError
@@ -78,8 +79,10 @@ class ItemParts:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all names."""
+        """SHA-256 of all names, and of the places of boxes."""
         found = hashlib.sha256()
+        if isinstance(self.items, BoxImages):
+            found.update(self.items.crops())
         for name in self.items.names:
             found.update(name.encode("utf-8", "surrogatepass") + b"\n")
         return found.hexdigest()

@@ -23,6 +23,7 @@ from newkind.data.groups import encode_groups
 from newkind.data.items import EncodedImages
 from newkind.data.labels import encode_labels, encode_truth, label_name
 from newkind.data.names import Names, printable
+from newkind.data.numbered_files import prefixes
 from newkind.errors import DataError
 from newkind.reading import ReadingConfig, check_used
 from newkind.schema import parse_json
@@ -126,8 +127,7 @@ def read_tars(paths: list[Path], *, origin: str = "", **options: Any) -> Collect
     names: dict[str, tuple[int, int, int]] = {}
     values: list[dict[str, Any]] = []
     skipped: list[Skipped] = []
-    for number, path in enumerate(paths):
-        prefix = f"{path.stem}/" if len(paths) > 1 else ""
+    for number, (path, prefix) in enumerate(zip(paths, prefixes(paths), strict=True)):
         for sample in _samples(path, skipped, prefix):
             for name, start, size in sample.images:
                 if prefix + name in names:

@@ -160,12 +160,12 @@ def _new_name(answer: Answer, name: str, files: list[str]) -> list[Decision]:
 def record_corrections(run: Run, plan: CorrectionPlan, *, author: str | None = None) -> list[Event]:
     """Record the decisions of a plan, and write assignments.csv and categories.json as they are with them.
 
-    If it is interrupted, the decisions so far are kept, and a new plan of the same file has the others.
+    If it is interrupted, the decisions so far are kept, and a new plan of the same file has the others. The two files are written even if
+    none are left, because they may lack the last ones.
     """
     decisions = Decisions(run)
     events = [decisions.decide(decision, author=author) for decision in plan.decisions]
-    if events:
-        write_answer(run)
+    write_answer(run)
     return events
 
 

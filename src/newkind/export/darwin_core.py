@@ -61,7 +61,9 @@ def write_darwin_core(contents: ExportContents, out: Path, options: ExportOption
     }
     with replacing(out, overwrite=False) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files.items():
-            archive.writestr(name, to_bytes(text))
+            entry = zipfile.ZipInfo(name)  # without the time of day, so that the same run gives the same file
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            archive.writestr(entry, to_bytes(text))
 
 
 def _occurrence(contents: ExportContents, item: ExportItem, occasion: Occasion) -> dict[str, str]:

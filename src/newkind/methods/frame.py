@@ -14,7 +14,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from newkind.clustering.known_sizes import estimate_known_sizes
+from newkind.clustering.membership import UnitRows
 from newkind.clustering.mixture import Mixture, TargetSizes, fit_mixture, refine_mixture, target_sizes
+from newkind.clustering.reclaim import reclaim_known
 from newkind.clustering.sampling import most_rows, sample_rows
 from newkind.clustering.whitening import within_class_whitening
 from newkind.methods.method import AllImages, MethodConfig
@@ -157,14 +159,15 @@ def find_prototypes(
     if rows is None:
         z = frame.fit(features, images.labels, shrinkage=config.frame_shrinkage)
         sizes = _sizes(features, images.labels, images, config, n_categories)
-        return _fit(z, images.labels.to(z.device), sizes, config, images.seed)
+        labels = images.labels.to(z.device)
+        return _reclaim(z, _fit(z, labels, sizes, config, images.seed), labels, images, config)
     frame.solve(features, images.labels, shrinkage=config.frame_shrinkage)
     framed, some = FramedRows(frame, features), torch.from_numpy(rows)
     labels = images.labels.to(frame.weight.device)
     sizes = _sizes(features[some], images.labels[some], images, config, n_categories)
     fewer = replace(config, mixture_steps=min(SAMPLE_STEPS, config.mixture_steps))
     first = _fit(framed[some], labels[some.to(labels.device)], sizes, fewer, images.seed)
-    return refine_mixture(
+    found = refine_mixture(
         framed,
         first,
         labels=labels,
@@ -172,6 +175,7 @@ def find_prototypes(
         temperature=config.mixture_temperature,
         n_iter=min(LAST_STEPS, config.mixture_steps),
     )
+    return _reclaim(framed, found, labels, images, config)
 
 
 def _fit(z: Tensor, labels: Tensor, sizes: TargetSizes, config: FrameConfig, seed: int) -> Mixture:
@@ -195,7 +199,7 @@ def settle_prototypes(frame: Frame, features: Tensor, images: AllImages, config:
     p = p.clone()
     p[known] = F.one_hot(labels[known], p.shape[1]).to(p)
     z = frame.fit(features, labels, shrinkage=config.frame_shrinkage)
-    return refine_mixture(
+    found = refine_mixture(
         z,
         p.T @ z,
         labels=labels,
@@ -203,6 +207,12 @@ def settle_prototypes(frame: Frame, features: Tensor, images: AllImages, config:
         temperature=config.mixture_temperature,
         n_iter=config.mixture_steps,
     )
+    return _reclaim(z, found, labels, images, config)
+
+
+def _reclaim(z: UnitRows, found: Mixture, labels: Tensor, images: AllImages, config: FrameConfig) -> Mixture:
+    """The mixture of rows (n, d) with labels (n,) after known classes reclaimed images from new categories."""
+    return reclaim_known(z, found, labels=labels, n_known=images.n_known, temperature=config.mixture_temperature)
 
 
 def refit_prototypes(

@@ -1,8 +1,8 @@
 """A rehearsal of a refit: a part of the labels is hidden, to see which confidences are right after it.
 
 In each fold, a quarter of the labelled images of every prototype is treated as unlabelled. Frame and mixture are solved again from the present
-prototypes, without the hidden images, as a refit does. `rehearsal` starts from nothing instead, with classes held out, and meets
-accidents of whole classes that a person has corrected by then: after 12 simulated decisions about photographs of groceries and 13 about clothing
+prototypes, without the hidden images, as a refit does. `rehearsal` starts without prototypes instead, with classes held out, and
+counts errors about whole classes, which a person has corrected by then: after 12 simulated decisions about photographs of groceries and 13 about clothing
 its confidences were too low by 0.13.
 """
 

@@ -18,12 +18,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from newkind import atomic
+from newkind import atomic, distributed
 from newkind.backbone.cache_plan import images_of
 from newkind.backbone.loader import Backbone, load_backbone
 from newkind.backbone.online import OnlineTokens
 from newkind.config import BackboneConfig
 from newkind.data import Collection, Images
+from newkind.data.boxes import BoxImages
 from newkind.data.feature_parts import FORMAT, LOCK, MANIFEST, Manifest, Part, part_file, read_manifest
 from newkind.data.slices import ImageSlice
 from newkind.data.views import ViewRecipe, random_views
@@ -48,7 +49,7 @@ class ComputedFeatures:
     Parameters
     ----------
     n_parts, n_found : int
-        Number of parts of this worker, and of those that existed already.
+        Number of parts of this worker, over all its processes, and of those that existed already.
     n_images, n_skipped : int
         Number of images that were computed now, and of those that cannot be read.
     is_complete : bool
@@ -65,8 +66,10 @@ class ComputedFeatures:
     def of(
         cls, parts: FeatureParts, n_parts: int, n_found: int, computed: Iterable[tuple[int, int]]
     ) -> ComputedFeatures:
-        """Result of a worker from what `FeatureParts.compute` returned for its parts."""
+        """Result of a worker from what `FeatureParts.compute` returned for its parts; all processes of a job have to ask."""
         images, skipped = np.array(list(computed), dtype=np.int64).reshape(-1, 2).sum(axis=0).tolist()
+        own = torch.tensor([[n_parts, n_found, images, skipped]])
+        n_parts, n_found, images, skipped = distributed.gather(own).sum(dim=0).tolist()
         return cls(n_parts, n_found, images, skipped, all(map(parts.exists, range(parts.count))))
 
 
@@ -159,7 +162,8 @@ def _about(config: BackboneConfig, backbone: Backbone, views: tuple[int, ...]) -
 def _claim(out: Path, collection: Collection, about: dict[str, Any], part_size: int, n_parts: int, dim: int) -> None:
     """Write the manifest, or compare it with the one that is there."""
     catalog, truth = collection.catalog, collection.truth
-    names = digest_of(*(name.encode("utf-8", "surrogatepass") for name in catalog.items.names))
+    crops = [catalog.items.crops()] if isinstance(catalog.items, BoxImages) else []
+    names = digest_of(*(name.encode("utf-8", "surrogatepass") for name in catalog.items.names), *crops)
     content: Manifest = {
         "kind": "newkind-features",
         "format": FORMAT,

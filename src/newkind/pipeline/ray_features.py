@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +23,18 @@ BLOCKS_PER_WORKER = 20
 
 
 class _Worker:
-    """Process of a Ray cluster that has the backbone in memory and computes parts."""
+    """Process of a Ray cluster that has the backbone in memory and computes parts.
 
-    def __init__(self, collection: Any, config: BackboneConfig, out: Path, options: dict[str, int]) -> None:
+    Relative names of data and weights start from `folder`, as in the process that was started by the user.
+    """
+
+    def __init__(
+        self, folder: str, collection: Any, config: BackboneConfig, out: Path, options: dict[str, int]
+    ) -> None:
         import ray
 
+        with suppress(OSError):  # a machine without this folder can only use absolute names
+            os.chdir(folder)
         self.parts = FeatureParts(ray.get(collection), config, out, **options)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
@@ -92,7 +101,8 @@ def compute_on_ray(
     if missing and not ray.is_initialized():
         ray.init(logging_level=logging.WARNING)
     computed = []
-    for row in _results(missing, (ray.put(collection), config, out, options), n_workers) if missing else ():
+    arguments = (os.getcwd(), ray.put(collection), config, out, options) if missing else ()
+    for row in _results(missing, arguments, n_workers, config.device) if missing else ():
         if row["error"]:
             raise DataError(row["error"], code=row["code"])
         computed.append((int(row["images"]), int(row["skipped"])))
@@ -100,13 +110,13 @@ def compute_on_ray(
     return ComputedFeatures.of(parts, parts.count, parts.count - len(missing), computed)
 
 
-def _results(numbers: list[int], arguments: tuple[Any, ...], n_workers: int) -> Iterator[dict[str, Any]]:
+def _results(numbers: list[int], arguments: tuple[Any, ...], n_workers: int, device: str) -> Iterator[dict[str, Any]]:
     """Rows of `_Worker` for parts, in the order in which they are finished."""
     import ray
 
     logging.getLogger("ray.data").setLevel(logging.ERROR)  # it warns that its progress bars are off
     ray.data.DataContext.get_current().enable_progress_bars = False
-    available, device = ray.cluster_resources(), arguments[1].device
+    available = ray.cluster_resources()
     has_gpus = available.get("GPU", 0) > 0 and device != "cpu"
     n_now = max(1, min(n_workers, int(available.get("GPU" if has_gpus else "CPU", 1))))
     blocks = ray.data.from_items(

@@ -154,6 +154,7 @@ def _map(request: Request) -> Response:
     decided = snapshot.is_decided[found.lines]
     is_new = np.array([*(state.status == "new" for state in snapshot.categories), False])
     kind = np.where(decided, 0, np.where(is_new[answer.category[found.lines]], 2, 1))
+    statuses, codes = np.unique(answer.status[found.lines], return_inverse=True)
     return as_json(
         {
             "number": snapshot.number,
@@ -162,6 +163,9 @@ def _map(request: Request) -> Response:
             "points": _base64((found.points * 65535).round().astype("<u2")),
             "category": _base64(answer.category[found.lines].astype("<i4")),
             "kind": _base64(kind.astype(np.uint8)),
+            "confidence": _base64(np.rint(100 * answer.confidence[found.lines]).astype(np.uint8)),
+            "status": _base64(codes.astype(np.uint8)),
+            "statuses": statuses.tolist(),
             "categories": [printable(state.name) for state in snapshot.categories],
         }
     )

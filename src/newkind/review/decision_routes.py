@@ -23,7 +23,7 @@ from newkind.review.requests import (
     read_json,
     workbench_of,
 )
-from newkind.review.wording import describe_named
+from newkind.review.wording import describe_event
 from newkind.review.workbench import Workbench
 from newkind.runs.decision import Decision, Event
 
@@ -35,7 +35,8 @@ Handler = Callable[[Workbench, dict[str, Any]], dict[str, Any]]
 
 
 def _recorded(workbench: Workbench, event: Event) -> dict[str, Any]:
-    return {"number": event.number, "text": describe_named(event.decision, workbench.snapshot.answer)}
+    text = describe_event(event, workbench.decisions.log.events(), workbench.snapshot.answer)
+    return {"number": event.number, "text": text}
 
 
 def _decide(workbench: Workbench, content: dict[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def describe(decision: Decision) -> str:
     'Merged new-02 and new-05 into new-01'
     """
     d = decision
-    images = d.files[0] if len(d.files) == 1 else count(len(d.files), "image")
+    images, without = (names[0] if len(names) == 1 else count(len(names), "image") for names in (d.files, d.without))
     if d.kind == "merge":
         return f"Merged {_listed(d.categories)} into {d.into}"
     if d.kind == "split":
@@ -35,16 +35,14 @@ def describe(decision: Decision) -> str:
     if d.kind == "move":
         words = ("the new category" if d.ids else "", d.into or "", d.name or "")
         return f"Moved {images} to {' '.join(word for word in words if word)}"
-    if d.kind == "approve" and d.category and not d.files:
-        without = d.without[0] if len(d.without) == 1 else count(len(d.without), "image")
+    if d.kind == "approve" and not d.files:
+        if not d.category:
+            return f"Rejected {without}"
         ending = f", without {without}" if d.without else ""
         return f"Approved {d.category}{f' as {d.name}' if d.name else ''}{ending}"
     if d.kind == "approve":
-        wrong = d.without[0] if len(d.without) == 1 else count(len(d.without), "image")
-        approved = f"Approved {images}{f' in {d.category}' if d.category else ''}"
-        return (
-            f"{approved}, rejected {wrong}" if d.files and d.without else approved if d.files else f"Rejected {wrong}"
-        )
+        ending = f", rejected {without}" if d.without else ""
+        return f"Approved {images}{f' in {d.category}' if d.category else ''}{ending}"
     if d.kind == "note":
         about = d.category or (images if d.files else "")
         return f"Noted{f' about {about}' if about else ''}: {d.text}"

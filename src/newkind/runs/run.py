@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from newkind import __version__, atomic
 from newkind.backbone.decoded_views import DIGEST_BYTES
 from newkind.errors import RunError
+from newkind.mapped import write_rows
 from newkind.runs.decision_log import DecisionLog
 from newkind.runs.format_1 import upgrade_config
-from newkind.runs.recorded_array import read_rows, to_half, write_rows
+from newkind.runs.recorded_array import read_rows, to_half
 from newkind.runs.run_schemas import CompleteFile, MetricsRow, RunConfigFile, SettingsFile
 from newkind.schema import InvalidJson, check_json, parse_json, read_json_file
 

@@ -132,8 +132,8 @@ class Trainer:
         holdings = self.data.source.holdings.only(self.data.images)
         if n_epochs and len(np.unique(holdings.of_image)) < len(np.unique(holdings.of_process)):
             raise ConfigError(
-                "A machine has no image to train on, because there are too few for so many processes.",
-                fix="Use fewer machines, or a cache folder (NEWKIND_CACHE) that they share.",
+                "A machine has no image to train on: there are too few, or the cache of another machine has all of them.",
+                fix="Use fewer machines, or a cache folder (NEWKIND_CACHE) that they share, or copy the cache to all of them.",
                 code="too-many-machines",
             )
         if n_epochs:  # otherwise nothing is read in batches, and a million features would stay in memory several times

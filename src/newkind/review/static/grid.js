@@ -115,7 +115,7 @@ export class Grid extends EventTarget {
     const open = make("button", { type: "button", className: "open", tabIndex: -1, ariaLabel: "Open", textContent: "⤢" });
     cell.append(image, make("span", { className: "tick", ariaHidden: "true" }), open);
     if (STATUS_MARKS[status]) cell.append(make("span", { className: `mark ${status}`, textContent: STATUS_MARKS[status] }));
-    else cell.append(make("span", { className: "mark", textContent: `${Math.round(100 * confidence)}` }));
+    else cell.append(make("span", { className: "mark", textContent: `${Math.round(100 * confidence)} %` }));
     this.sizer.append(cell);
     return cell;
   }

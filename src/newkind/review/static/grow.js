@@ -39,7 +39,7 @@ function show() {
   };
   document.getElementById("where").textContent = where[page.phase];
   document.getElementById("question").textContent = page.phase === "done" ? "Done" : `Which of these are not ${name}?`;
-  next.hidden = false;
+  next.hidden = state.isReadOnly;
   if (page.phase === "done") showBound();
   else label();
 }

@@ -4,6 +4,7 @@ import { breakable, decide, get, make, newest, plural, refreshParts, state, thum
 import { onKey } from "./keys.js";
 import { attempt, setUpPage, startPage, tell } from "./page.js";
 import { chooseCategory } from "./palette.js";
+import { openViewer } from "./viewer.js";
 
 const { kind } = document.getElementById("doubtful").dataset;
 const place = document.getElementById("choices");
@@ -78,6 +79,10 @@ async function another() {
   if (target) await record({ kind: "move", ...(target.isNew ? { name: target.name } : { into: target.id }) });
 }
 
+function open() {
+  if (now) openViewer({ images: [now], selected: new Set(), element: document.body, goTo: () => {} }, 0);
+}
+
 const junk = () => record({ kind: "junk" });
 
 function skip() {
@@ -85,7 +90,9 @@ function skip() {
   show();
 }
 
+document.getElementById("image").addEventListener("click", open);
 onKey(["j", "ArrowRight"], "Skip the image", skip);
+onKey("o", "Open the image at full size; + − zoom, Shift + arrows move it", open);
 if (!state.isReadOnly) {
   onKey("1", "It is the first category", () => choose(0));
   onKey("2", "It is the second category", () => choose(1));

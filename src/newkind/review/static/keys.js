@@ -18,9 +18,16 @@ export function describeKey(key, text) {
 
 const isTyping = (target) => target.closest("input:not([type=checkbox], [type=radio]), textarea, select") !== null;
 
+// Enter and Space press the link or button that has the focus, whatever they do elsewhere; images to mark are no such buttons.
+const isPress = ({ key, target }) => (key === "Enter" || key === " ") && target.closest("a, summary, button:not(.candidates button)") !== null;
+
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-  if (isTyping(event.target) || document.querySelector("dialog[open]")) return;
+  if (document.querySelector("dialog[open]") || isPress(event)) return;
+  if (isTyping(event.target)) {
+    if (event.key === "Escape") event.target.blur(); // letters are shortcuts again
+    return;
+  }
   const found = actions.find(({ keys, run }) => run && keys.includes(event.key));
   if (!found) return;
   event.preventDefault();

@@ -25,9 +25,14 @@ async function load() {
     points: new Uint16Array(bytes(found.points)),
     category: new Int32Array(bytes(found.category)),
     kind: new Uint8Array(bytes(found.kind)),
+    confidence: new Uint8Array(bytes(found.confidence)),
+    status: new Uint8Array(bytes(found.status)),
+    statuses: found.statuses,
     categories: found.categories,
   };
+  data.place = new Map(Array.from(data.lines, (line, i) => [line, i]));
   frame.querySelector(".wait").hidden = true;
+  grid.show(grid.images.map(({ line }) => imageOf(line)), { keepPlace: true });
   document.getElementById("method").textContent = `Positions: ${found.method}. Ctrl and the mouse wheel zoom.`;
   draw();
 }
@@ -92,10 +97,16 @@ function selectInside(line, isAdding) {
   choose(found, isAdding);
 }
 
+// An image of the grid below, as it is now.
+function imageOf(line) {
+  const i = data.place.get(line);
+  return { line, confidence: data.confidence[i] / 100, status: data.statuses[data.status[i]] };
+}
+
 // Show these points in the grid below, all selected.
 async function choose(indices, isAdding) {
   const lines = new Set([...(isAdding ? grid.selected : []), ...indices.map((i) => data.lines[i])]);
-  grid.show([...lines].map((line) => ({ line, confidence: 0, status: "chosen" })));
+  grid.show([...lines].map(imageOf));
   grid.selectAll();
   draw();
 }

@@ -111,13 +111,16 @@ async function lookForNews() {
 }
 
 onKey("?", "Show this help", showHelp, EVERYWHERE);
-onKey(["u", "z"], "Undo", () => undoOrRedo("undo"), EVERYWHERE);
-onKey("U", "Redo", () => undoOrRedo("redo"), EVERYWHERE);
+if (!state.isReadOnly) {
+  onKey(["u", "z"], "Undo", () => undoOrRedo("undo"), EVERYWHERE);
+  onKey("U", "Redo", () => undoOrRedo("redo"), EVERYWHERE);
+  onKey("F", "Refit the model", () => attempt(showRefit), EVERYWHERE);
+}
 onKey("/", "Search images and categories", () => document.querySelector("#search input").focus(), EVERYWHERE);
 onKey("q", "Go to the queue", () => location.assign("/"), EVERYWHERE);
 onKey("c", "Go to the categories", () => location.assign("/categories"), EVERYWHERE);
 onKey("m", "Go to the map", () => location.assign("/map"), EVERYWHERE);
-onKey("F", "Refit the model", () => attempt(showRefit), EVERYWHERE);
+onKey("h", "Go to the history", () => location.assign("/history"), EVERYWHERE);
 document.getElementById("undo")?.addEventListener("click", () => undoOrRedo("undo"));
 document.getElementById("help").addEventListener("click", showHelp);
 document.addEventListener("click", (event) => {

@@ -56,10 +56,9 @@ document.addEventListener("focusin", (event) => {
 });
 onKey(["j", "ArrowDown"], "Next card", () => goTo(at + 1));
 onKey(["k", "ArrowUp"], "Previous card", () => goTo(at - 1));
-onKey("Enter", "Look at it", (event) => {
-  const link = event.target.closest("a, button");
-  if (link) link.click();
-  else location.assign(cards()[at]?.dataset.href);
+onKey("Enter", "Look at it", () => {
+  const address = cards()[at]?.dataset.href;
+  if (address) location.assign(address);
 });
 if (!state.isReadOnly) {
   onKey("y", "Yes: merge, or approve", () => press("y"));

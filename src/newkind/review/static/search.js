@@ -17,3 +17,4 @@ setUpPage({
   },
 });
 await startPage(() => filters.load());
+grid.element.focus({ preventScroll: true });

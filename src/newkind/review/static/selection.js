@@ -51,7 +51,7 @@ export function setUpSelection(grid, { category = "", onSimilar = null, onOthers
   bar.querySelector("[data-do=similar]").toggleAttribute("hidden", !onSimilar);
   describeKey(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "Go from image to image; with Shift, select");
   describeKey(" ", "Select the image");
-  describeKey("Enter", "Open the image at full size; ← → go on, + − zoom");
+  describeKey("Enter", "Open the image at full size; ← → next and previous, + − zoom, Shift + arrows move it");
   describeKey("Ctrl+A", "Select all images");
   if (!state.isReadOnly) {
     onKey("v", "Move the selected images to a category", actions.move);

@@ -38,10 +38,12 @@ async function finish() {
   if (next.disabled || next.hidden) return;
   next.disabled = true;
   const decision = { kind: "approve", lines: marking.others, without: marking.marked };
-  const done = await attempt(async () => tell((await decide(decision)).text));
+  let text = "";
+  const done = await attempt(async () => ({ text } = await decide(decision)));
   if (done) {
     await load();
     await refreshParts("#progress");
+    tell(text);
   }
   next.disabled = false;
 }

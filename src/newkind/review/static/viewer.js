@@ -4,8 +4,10 @@ import { get, make } from "./api.js";
 import { openDialog } from "./keys.js";
 
 const STEP = 1.5;
+const PAN = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-// Open image `index` of a grid. `grid.words` are those of the button that selects an image and of the one that unselects it.
+// Open image `index` of a grid. `grid.words` are those of the button that selects an image and of the one that unselects it; without
+// `grid.toggle` there is no such button.
 export function openViewer(grid, index) {
   const words = grid.words ?? ["Select", "Unselect"];
   const image = make("img", { alt: "", draggable: false });
@@ -47,11 +49,13 @@ export function openViewer(grid, index) {
   }
 
   function namePick() {
+    if (!grid.toggle) return;
     pick.textContent = words[Number(grid.selected.has(grid.images[index].line))];
     pick.ariaPressed = String(grid.selected.has(grid.images[index].line));
   }
 
   function select() {
+    if (!grid.toggle) return;
     grid.toggle(index);
     namePick();
     stage.focus();
@@ -70,7 +74,7 @@ export function openViewer(grid, index) {
     button("→", "Next image", () => show(index + 1)),
     button("−", "Zoom out", () => setZoom(zoom / STEP)),
     button("+", "Zoom in", () => setZoom(zoom * STEP)),
-    pick,
+    ...(grid.toggle ? [pick] : []),
   );
   dialog.addEventListener("keydown", (event) => {
     const keys = {
@@ -78,10 +82,12 @@ export function openViewer(grid, index) {
       End: () => show(grid.images.length - 1), "+": () => setZoom(zoom * STEP), "=": () => setZoom(zoom * STEP),
       "-": () => setZoom(zoom / STEP), 0: () => setZoom(1), " ": select,
     };
-    if (!(event.key in keys) || event.ctrlKey || event.metaKey) return;
-    if (event.key === " " && event.target.closest("button")) return;
+    if (event.ctrlKey || event.metaKey || (event.key === " " && event.target.closest("button"))) return;
+    const pan = event.shiftKey && PAN[event.key];
+    if (pan) stage.scrollBy((pan[0] * stage.clientWidth) / 4, (pan[1] * stage.clientHeight) / 4);
+    else if (event.key in keys) keys[event.key]();
+    else return;
     event.preventDefault();
-    keys[event.key]();
   });
   stage.addEventListener("dblclick", () => setZoom(zoom > 1 ? 1 : 3));
   stage.addEventListener("wheel", (event) => {
