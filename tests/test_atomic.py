@@ -143,3 +143,20 @@ def test_a_probe_is_removed_although_that_fails_once(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "unlink", failing)
     atomic.check_folder(tmp_path)
     assert (len(failed), list(tmp_path.iterdir())) == (1, [])
+
+
+def test_a_folder_is_removed_although_that_fails_once(tmp_path, monkeypatch):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b").write_text("b")
+    rmdir, failed = os.rmdir, []
+
+    def failing(path, **options):
+        if not failed:
+            failed.append(path)
+            raise OSError(errno.EIO, "Input/output error")
+        rmdir(path, **options)
+
+    monkeypatch.setattr(os, "rmdir", failing)
+    atomic.remove_folder(tmp_path / "a")
+    atomic.remove_folder(tmp_path / "nothing")
+    assert (len(failed), list(tmp_path.iterdir())) == (1, [])

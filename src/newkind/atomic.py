@@ -32,6 +32,7 @@ __all__ = [
     "make_folder",
     "new_folder",
     "partial_of",
+    "remove_folder",
     "remove_leftover",
     "replacing",
     "sync_folder",
@@ -150,6 +151,13 @@ def _remove(probe: Path) -> None:
         probe.unlink()
     except OSError:
         probe.unlink(missing_ok=True)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder and what is in it; once more if something fails, because no later command looks for it. Raises nothing."""
+    for _ in range(2):
+        if os.path.lexists(folder):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is(path: Path, status: os.stat_result) -> bool:

@@ -338,7 +338,8 @@ def _write(following: Run, run: Run, solved: _Solved, settings: dict[str, Any]) 
         target.write_json(target.model_categories_file, category_rows(solved.model.list_categories()))
         write_recorded(target, target.model_assignments_file, assignments_csv(lines), n_rows=len(lines))
         n = len(effective(DecisionLog(run.folder).events()))
-        logger.info(f"{count(n, 'decision')} of {run.folder} carried over.")
+        combined = "" if n == len(solved.events) else f", combined into {len(solved.events)}"
+        logger.info(f"{count(n, 'decision')} of {run.folder} carried over{combined}.")
     if following.replaces is None and solved.events and not DecisionLog(following.folder).last:
         DecisionLog(following.folder).fill(solved.events)
     with carry_over(following, target):

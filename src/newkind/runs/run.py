@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import platform
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -214,7 +213,7 @@ class Run:
             return
         names = self._names.intersection(self.read_json(beside / COMPLETE, CompleteFile)["files"])
         with atomic.write_errors(self.folder):
-            shutil.rmtree(self.folder / NEXT, ignore_errors=True)
+            atomic.remove_folder(self.folder / NEXT)
             self._retire_decisions()
             self._remove_report()
             for name in sorted(self._names - names - {self.report_file.name}):
@@ -226,7 +225,7 @@ class Run:
         kept = DecisionLog(self.folder).retire()
         if kept is not None:
             logger.warning(f"The decisions about the run that is overwritten are kept in {kept}; they are not applied.")
-        shutil.rmtree(self.folder / REFITS, ignore_errors=True)
+        atomic.remove_folder(self.folder / REFITS)
 
     def _take(self, folder: Path, names: set[str]) -> None:
         """Move files from a folder inside this one to their place, durably, and remove the folder."""
@@ -236,7 +235,7 @@ class Run:
         atomic.sync_folder(self.folder)
         (folder / COMPLETE).unlink()  # first, so that nothing of it is moved again
         atomic.sync_folder(folder)
-        shutil.rmtree(folder, ignore_errors=True)
+        atomic.remove_folder(folder)
 
     def _remove_report(self) -> None:
         """Remove report.html, unless it is another file of that name."""
