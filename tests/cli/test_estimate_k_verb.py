@@ -1,11 +1,15 @@
 """`estimate-k`, `methods`, and discover with other methods and an unknown number of categories."""
 
 import csv
+import http.client
 import json
 import shlex
+import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -144,7 +148,16 @@ def test_suggested_commands_paste_and_run(newkind: Newkind, shapes: Path, tmp_pa
     assert discovered.returncode == 0, discovered.stderr
     config = json.loads((tmp_path / "run" / "config.json").read_text())["config"]
     assert (config["backbone"]["image_size"], config["backbone"]["views"]) == (32, 2)
-    placed = newkind(*suggested(discovered))
-    assert placed.returncode == 0, placed.stderr
+    assert suggested(discovered) == ["review", "run", "--open"]
+    command = [sys.executable, "-m", "newkind", "review", "run", "--port", "0"]  # without a browser
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as review:
+        assert review.stdout is not None
+        address = urlsplit(review.stdout.readline().strip())
+        connection = http.client.HTTPConnection(address.netloc, timeout=60)
+        connection.request("GET", f"{address.path}?{address.query}")
+        assert connection.getresponse().status in (200, 302, 303)
+        connection.close()
+        review.send_signal(signal.SIGINT)
+        assert review.wait(timeout=60) == 0
     again = suggested(newkind("estimate-k", data, *small))
     assert again[again.index("--out") + 1] == "run-2"  # not the run that exists

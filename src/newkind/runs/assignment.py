@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -25,6 +25,8 @@ __all__ = [
     "parse_assignments",
 ]
 
+MAX_CELL = 131_072
+"""Largest number of characters of a name or number; that of Python's csv."""
 COLUMNS = ("file", "category", "status", "confidence", "second", "second_confidence", "novelty", "outlier")
 
 
@@ -139,12 +141,20 @@ def parse_assignments(path: Path) -> list[Assignment]:
                     float(row["novelty"]) if row.get("novelty") else None,
                     row["outlier"] == "yes" if row.get("outlier") else None,
                 )
-                for row in csv.DictReader(file)
+                for row in _rows(file)
             ]
     except FileNotFoundError:
         raise
     except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
         raise RunError(f"{path} cannot be read ({error}).", code="unreadable", file=path) from None
+
+
+def _rows(file: Iterable[str]) -> Iterator[dict[str, str]]:
+    """Rows of an assignments.csv; other packages may have raised Python's own limit of a cell."""
+    for row in csv.DictReader(file):
+        if any(len(row.get(name) or "") > MAX_CELL for name in COLUMNS):
+            raise ValueError(f"a cell has more than {MAX_CELL:,} characters")
+        yield row
 
 
 def category_from_json(row: dict[str, Any]) -> Category:
