@@ -20,8 +20,8 @@ from newkind.clustering.mixture import Mixture
 __all__ = ["reclaim_known"]
 
 MARGIN = 0.015
-"""Difference of the two cosines. Chosen on labelled images alone, half of whose classes were treated as new: of 0 to 0.03, the one with
-the best accuracy by name (docs/modern.md)."""
+"""Difference of the two cosines. Of 0 to 0.03, the one with the best accuracy by name on labelled images, half of whose classes were treated
+as new; the truth of other problems was in sight (docs/modern.md)."""
 
 
 @dataclass(frozen=True, eq=False)
