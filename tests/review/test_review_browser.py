@@ -23,7 +23,7 @@ PAGES = {
     "/grow?id=new-01": "Grow new-01",
     "/images?kind=mislabelled": "Possible mislabels",
     "/sheet": "Do these belong?",
-    "/search?text=img": "Images with “img”",
+    "/search?text=img": "Search for “img”",
     "/map": "Map of all images",
     "/history": "History",
 }
@@ -435,6 +435,34 @@ def test_a_lasso_on_the_map(page: Page, server: Server, tmp_path: Path) -> None:
     assert set(page.locator(".cell .mark").all_inner_texts()) == {"✓"}
     answer = answer_of(tmp_path)
     assert set(lines) <= set(answer.members(answer.find("lasso").id).tolist())
+
+
+def test_images_of_the_map_are_selected_by_keys(page: Page, server: Server) -> None:
+    go(page, server, "/map")
+    expect(page.locator(".wait")).to_be_hidden()
+    points = page.locator(".map .marks")
+    page.keyboard.press("s")
+    expect(page.locator("[data-count]")).to_have_text("400 images selected")
+    page.keyboard.press("Escape")
+    expect(page.locator(".selection")).to_be_hidden()
+    for key in ("+", "ArrowRight"):
+        page.keyboard.press(key)
+    box = points.bounding_box()
+    assert box is not None
+    places = points.evaluate("canvas => [...Array(400).keys()].map(i => canvas.locate(i))")
+    n_visible = sum(0 <= x <= box["width"] and 0 <= y <= box["height"] for x, y in places)
+    assert 0 < n_visible < 400
+    page.keyboard.press("s")
+    expect(page.locator("[data-count]")).to_have_text(f"{n_visible} image{'s' * (n_visible > 1)} selected")
+
+
+def test_a_note_by_the_keyboard(page: Page, server: Server) -> None:
+    go(page, server, "/category?id=new-01")
+    page.keyboard.press("n")
+    page.keyboard.type("ask Ann")
+    page.keyboard.press("Enter")
+    told(page, "ask Ann")
+    expect(page.locator("#category")).to_contain_text("Note: ask Ann")
 
 
 def test_two_windows_do_not_lose_decisions(browser: Browser, page: Page, server: Server, tmp_path: Path) -> None:

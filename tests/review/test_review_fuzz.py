@@ -42,6 +42,7 @@ PARAMETERS = [
     "a",
     "b",
     "kind",
+    "near",
     "text",
     "order",
     "shown",

@@ -134,7 +134,7 @@ def test_decisions_are_recorded_and_followed(client: AsgiClient, run: Run) -> No
     assert written[answer.files[lines[0]]] == "apple"
     assert written[answer.files[lines[5]]] == "pear"
     history = client.get("/history").text
-    assert "Renamed new-01 to pear." in history
+    assert 'Renamed <span class="whole">new-01</span> to pear.' in history
     assert history.count("data-event=") == 4
 
 
@@ -165,7 +165,7 @@ def test_two_categories_that_are_different_are_not_proposed_again(run: Run, make
     assert any("new-01" in pair and "new-02" in pair for pair in merges())
     assert client.decide(kind="note", category="new-02", different="new-01").status == 200
     assert not any("new-01" in pair and "new-02" in pair for pair in merges())
-    assert "different from new-01" in client.get("/history").text
+    assert 'different from <span class="whole">new-01</span>' in client.get("/history").text
 
 
 def test_approving_everything_empties_the_queue(client: AsgiClient) -> None:
@@ -217,6 +217,22 @@ def test_images_to_check_have_their_choices(client: AsgiClient) -> None:
     assert found["categories"][str(second)]["name"] == "new-01"
     assert p == pytest.approx(0.94)
     assert client.get("/api/doubtful?kind=others").status == 404
+
+
+def test_similar_categories_are_offered_first(client: AsgiClient) -> None:
+    snapshot = client.workbench.snapshot
+    for k in snapshot.shown:
+        rows = client.get(f"/api/categories?near={snapshot.key(k)}").json()["categories"]
+        found = [snapshot.position(row["id"]) for row in rows]
+        assert found[0] == k
+        assert sorted(found) == sorted(snapshot.shown)
+        similarities = [float(snapshot.similarities[k, j]) for j in found[1:]]
+        assert similarities == sorted(similarities, reverse=True)
+    assert client.get("/api/categories?near=nothing").status == 404
+
+
+def test_names_of_new_categories_are_not_broken(client: AsgiClient) -> None:
+    assert '<span class="whole">new-01</span>' in client.get("/categories").text
 
 
 def test_names_that_are_not_text(run: Run, make_client: MakeClient) -> None:

@@ -73,8 +73,13 @@ def _about(request: Request) -> Response:
 
 
 def _categories(request: Request) -> Response:
+    """All categories, the most similar ones to `near` first, if it is given."""
     snapshot = workbench_of(request).snapshot
-    return as_json({"categories": [_category(snapshot, k) for k in snapshot.shown]})
+    found = snapshot.shown
+    if request.query_params.get("near"):
+        k = category_of(request, snapshot, "near")
+        found = [k, *(each.k for each in snapshot.neighbours(k, len(found)))]
+    return as_json({"categories": [_category(snapshot, k) for k in found]})
 
 
 def _category(snapshot: Snapshot, k: int) -> dict[str, Any]:

@@ -79,8 +79,11 @@ def _images_note(workbench: Workbench) -> str:
 
 
 def _breaks(text: str) -> Markup:
-    """Escape, and allow line breaks after _, / and dots."""
-    return Markup("<wbr>").join(re.split(r"(?<=[_/.])(?=\w)", printable(text)))
+    """Escape, and allow line breaks after _, / and dots, but not in a name such as new-01."""
+    parts = re.split(r"(\bnew-\d+\b)", printable(text))
+    parts[::2] = [Markup("<wbr>").join(re.split(r"(?<=[_/.])(?=\w)", part)) for part in parts[::2]]
+    parts[1::2] = [Markup('<span class="whole">{}</span>').format(part) for part in parts[1::2]]
+    return Markup("").join(parts)
 
 
 def _count(value: int, one: str = "", many: str = "") -> str:

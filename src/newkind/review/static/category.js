@@ -32,7 +32,7 @@ const actions = {
   "approve-as": async () => (await approveAs(now(), [...grid.selected], showInstead)) && grid.clearSelection(),
   rename: () => rename(now(), showInstead),
   async merge() {
-    const other = await chooseCategory(`Merge ${nameNow()} with`, { except: [category] });
+    const other = await chooseCategory(`Merge ${nameNow()} with`, { near: category });
     if (!other) return;
     showInstead(other.id); // leads to the one that stays: a known class, one that has a name, or the larger one
     await carryOut({ kind: "merge", categories: [category, other.id] });
@@ -66,6 +66,7 @@ if (!state.isReadOnly) {
   onKey("a", "Approve the category", () => run("approve"));
   onKey("A", "Name the category and approve it, without the selected images", () => run("approve-as"));
   onKey("r", "Rename the category", () => run("rename"));
+  onKey("n", "Write a note about the category", () => run("note"));
   onKey("e", "Merge it with another category", () => run("merge"));
   onKey("g", "Grow the category", () => document.querySelector("[data-key=g]").click());
   onKey("s", "Split the category", () => document.querySelector("[data-key=s]").click());

@@ -2,9 +2,9 @@
 
 import { get, newest } from "./api.js";
 import { Grid } from "./grid.js";
-import { onKey } from "./keys.js";
+import { describeKey, onKey } from "./keys.js";
 import { attempt, setUpPage, startPage } from "./page.js";
-import { drawMap, drawOutline } from "./map_drawing.js";
+import { centresOf, drawMap, drawOutline } from "./map_drawing.js";
 import { setUpSelection } from "./selection.js";
 
 const REACH = 12; // pixels around the pointer in which a point is found
@@ -30,6 +30,7 @@ async function load() {
     statuses: found.statuses,
     categories: found.categories,
   };
+  data.centres = centresOf(data);
   data.place = new Map(Array.from(data.lines, (line, i) => [line, i]));
   frame.querySelector(".wait").hidden = true;
   grid.show(grid.images.map(({ line }) => imageOf(line)), { keepPlace: true });
@@ -37,8 +38,10 @@ async function load() {
   draw();
 }
 
-export const screenX = (i) => view.x + (0.03 + (0.94 * data.points[2 * i]) / 65535) * view.width * view.scale;
-export const screenY = (i) => view.y + (0.97 - (0.94 * data.points[2 * i + 1]) / 65535) * view.height * view.scale;
+const toX = (x) => view.x + (0.03 + (0.94 * x) / 65535) * view.width * view.scale;
+const toY = (y) => view.y + (0.97 - (0.94 * y) / 65535) * view.height * view.scale;
+const screenX = (i) => toX(data.points[2 * i]);
+const screenY = (i) => toY(data.points[2 * i + 1]);
 
 let isWaiting = false;
 function draw() {
@@ -46,7 +49,7 @@ function draw() {
   isWaiting = true;
   requestAnimationFrame(() => {
     isWaiting = false;
-    drawMap(frame.querySelector(".points"), data, view, { screenX, screenY, selected: grid.selected });
+    drawMap(frame.querySelector(".points"), data, view, { screenX, screenY, toX, toY, selected: grid.selected });
   });
 }
 
@@ -89,6 +92,19 @@ function isInside(x, y, line) {
     if (ay > y !== by > y && x < ((bx - ax) * (y - ay)) / (by - ay) + ax) inside = !inside;
   }
   return inside;
+}
+
+// The keyboard's counterpart of the lasso: zoom and move, then select what is in view.
+function selectView() {
+  if (!data) return;
+  const isVisible = (x, y) => x >= 0 && y >= 0 && x <= view.width && y <= view.height;
+  choose([...data.lines.keys()].filter((i) => isVisible(screenX(i), screenY(i))), false);
+}
+
+function moveView(dx, dy) {
+  view.x += dx * view.width;
+  view.y += dy * view.height;
+  draw();
 }
 
 function selectInside(line, isAdding) {
@@ -186,6 +202,15 @@ function connectTools() {
       });
     }
   }
+  document.getElementById("select-view").addEventListener("click", selectView);
+  onKey("s", "Select all images in view", selectView);
+  const steps = { ArrowLeft: [0.2, 0], ArrowRight: [-0.2, 0], ArrowUp: [0, 0.2], ArrowDown: [0, -0.2] };
+  frame.addEventListener("keydown", (event) => {
+    if (!steps[event.key] || view.scale === 1) return;
+    event.preventDefault();
+    moveView(...steps[event.key]);
+  });
+  describeKey(Object.keys(steps), "Move the map, if it has the focus");
   onKey("+", "Zoom in", () => zoom(1.6));
   onKey("-", "Zoom out", () => zoom(1 / 1.6));
   onKey("0", "Show the whole map", () => zoom(0));
@@ -201,6 +226,7 @@ if (frame) {
   new ResizeObserver(resize).observe(frame);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   await startPage(() => attempt(load));
+  frame.focus({ preventScroll: true });
 } else {
   await startPage();
 }

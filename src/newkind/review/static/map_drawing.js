@@ -1,5 +1,6 @@
 // Drawing of the map's points and of the lasso.
 
+const LONGEST = 24; // characters of a name
 const KINDS = ["--labelled", "--known", "--new"];
 
 const cssColour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -10,7 +11,18 @@ function categoryColour(k) {
   return `hsl(${(k * 137.508) % 360} ${k % 2 ? 62 : 75}% ${isDark ? 66 : 44}%)`;
 }
 
-export function drawMap(canvas, data, view, { screenX, screenY, selected }) {
+// Median position of each category that has points, the largest category first.
+export function centresOf({ points, category, categories }) {
+  const members = categories.map(() => []);
+  for (const [i, k] of category.entries()) members[k]?.push(i);
+  const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
+  const order = [...members.keys()].filter((k) => members[k].length).sort((a, b) => members[b].length - members[a].length);
+  return order.map((k) => ({
+    name: categories[k], x: median(members[k].map((i) => points[2 * i])), y: median(members[k].map((i) => points[2 * i + 1])),
+  }));
+}
+
+export function drawMap(canvas, data, view, { screenX, screenY, toX, toY, selected }) {
   const pen = canvas.getContext("2d");
   pen.setTransform(view.ratio, 0, 0, view.ratio, 0, 0);
   pen.clearRect(0, 0, view.width, view.height);
@@ -27,11 +39,35 @@ export function drawMap(canvas, data, view, { screenX, screenY, selected }) {
     pen.fillStyle = typeof colour === "string" ? cssColour(colour) : categoryColour(colour);
     dots(pen, indices, side, screenX, screenY);
   }
-  if (!selected.size) return;
   pen.globalAlpha = 1;
   pen.fillStyle = cssColour("--ink");
-  const chosen = [...data.lines.keys()].filter((i) => selected.has(data.lines[i]));
-  dots(pen, chosen, side + 2, screenX, screenY);
+  if (selected.size) {
+    const chosen = [...data.lines.keys()].filter((i) => selected.has(data.lines[i]));
+    dots(pen, chosen, side + 2, screenX, screenY);
+  }
+  names(pen, data.centres, view, toX, toY);
+}
+
+// Names of the categories, the largest first; one that would cover another is left out until the map is larger.
+function names(pen, centres, view, toX, toY) {
+  pen.font = "600 12px system-ui, sans-serif";
+  pen.textAlign = "center";
+  pen.textBaseline = "middle";
+  pen.lineJoin = "round";
+  pen.lineWidth = 4;
+  pen.strokeStyle = cssColour("--card");
+  const taken = [];
+  for (const { name, x, y } of centres) {
+    const text = name.length > LONGEST ? `${name.slice(0, LONGEST - 1)}…` : name;
+    const half = pen.measureText(text).width / 2 + 4;
+    const at = [Math.max(half, Math.min(view.width - half, toX(x))), toY(y)];
+    const isNear = ([a, b, other]) => Math.abs(a - at[0]) < half + other && Math.abs(b - at[1]) < 18;
+    const isOutside = toX(x) < 0 || toX(x) > view.width || at[1] < 8 || at[1] > view.height - 8;
+    if (isOutside || taken.some(isNear)) continue;
+    taken.push([...at, half]);
+    pen.strokeText(text, ...at);
+    pen.fillText(text, ...at);
+  }
 }
 
 // Circles; squares if they are so small that nobody sees the difference.

@@ -7,7 +7,8 @@ const MOST = 60;
 
 // Resolves to {id, name, isNew}: an existing category, or with `canCreate` a new one of the typed name; null if cancelled.
 // The dialog opens before the categories are loaded, so that it gets every key that is typed.
-export async function chooseCategory(title, { except = [], canCreate = false } = {}) {
+// Categories that are similar to `near` come first; it is not offered itself.
+export async function chooseCategory(title, { near = "", canCreate = false } = {}) {
   const field = make("input", {
     type: "text", placeholder: "Name of a category", autocomplete: "off", spellcheck: false, role: "combobox",
     ariaExpanded: "true", ariaLabel: title,
@@ -16,20 +17,20 @@ export async function chooseCategory(title, { except = [], canCreate = false } =
   const list = make("ul", { id: "choices", role: "listbox", ariaLabel: "Categories" });
   const dialog = openDialog("palette", title, make("h2", { textContent: title }), field, list);
   field.focus();
-  return connectPalette(dialog, field, list, loadCategories(dialog), { except, canCreate });
+  return connectPalette(dialog, field, list, loadCategories(dialog, near), { near, canCreate });
 }
 
 // Categories from the server; without an answer the dialog closes and the error is told by the caller.
-async function loadCategories(dialog) {
+async function loadCategories(dialog, near) {
   try {
-    return (await get("/api/categories")).categories;
+    return (await get("/api/categories", { near })).categories;
   } catch (error) {
     dialog.close();
     throw error;
   }
 }
 
-async function connectPalette(dialog, field, list, loading, { except, canCreate }) {
+async function connectPalette(dialog, field, list, loading, { near, canCreate }) {
   let categories = null;
   let shown = [];
   let active = 0;
@@ -44,7 +45,7 @@ async function connectPalette(dialog, field, list, loading, { except, canCreate 
   function draw() {
     const text = field.value.trim().toLowerCase();
     const starts = ({ name }) => name.toLowerCase().startsWith(text);
-    shown = categories.filter(({ id, name }) => !except.includes(id) && name.toLowerCase().includes(text));
+    shown = categories.filter(({ id, name }) => id !== near && name.toLowerCase().includes(text));
     shown = shown.sort((a, b) => starts(b) - starts(a)).slice(0, MOST);
     const isTaken = categories.some(({ name }) => name.toLowerCase() === text);
     if (canCreate && text && !isTaken) shown.push({ id: "", name: field.value.trim(), isNew: true });

@@ -19,11 +19,13 @@ export async function showRefit() {
   const text = plan.n_moved ? `${plural(plan.n_moved, "image")} would move.` : "No image would move.";
   const known = plan.became_known.length ? ` Known from now on: ${plan.became_known.join(", ")}.` : "";
   const accept = make("button", { type: "button", className: "primary", textContent: "Accept", autofocus: true });
+  const cancel = make("button", { type: "button", textContent: "Cancel" });
   const dialog = openDialog(
     "refit-plan", "Refit", make("h2", { textContent: "Refit" }),
     make("p", { textContent: `The model was fitted to your decisions. ${text}${known}` }),
-    make("div", { className: "do" }, accept), make("ol", { className: "moves" }, ...parts),
+    make("div", { className: "do" }, accept, cancel), make("ol", { className: "moves" }, ...parts),
   );
+  cancel.addEventListener("click", () => dialog.close());
   accept.addEventListener("click", () => {
     dialog.close();
     attempt(async () => {

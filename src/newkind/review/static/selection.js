@@ -16,7 +16,7 @@ export function setUpSelection(grid, { category = "", onSimilar = null, onOthers
       if (!lines.length) return;
       await attempt(async () => {
         const title = `Move ${plural(lines.length, "image")} to`;
-        const target = await chooseCategory(title, { except: category ? [category] : [], canCreate: true });
+        const target = await chooseCategory(title, { near: category, canCreate: true });
         if (target) await moveTo(lines, target.isNew ? { name: target.name } : { into: target.id });
       });
     },
