@@ -92,15 +92,30 @@ def filled(folder, n: int = 6) -> TokenStore:
     return store
 
 
-def test_an_incomplete_end_of_the_index_is_ignored_and_overwritten(tmp_path) -> None:
-    filled(tmp_path)
-    whole = (tmp_path / "index.bin").read_bytes()
-    (tmp_path / "index.bin").write_bytes(whole[: 4 * ENTRY.itemsize + 11])
+@pytest.mark.parametrize(("n_entries", "n_complete"), [(6, 6), (5, 4), (4, 4), (3, 0), (0, 0)])
+def test_an_incomplete_group_is_ignored_and_overwritten(tmp_path, n_entries: int, n_complete: int) -> None:
+    """Groups of four and two images: those of one group are computed together, or not at all."""
+    tokens = random_tokens(LAYOUTS[0], 6)
+    per_image = len(tokens.cls) // 6
+
+    def append(store: TokenStore, first: int, last: int) -> None:
+        some = slice(first * per_image, last * per_image)
+        store.append([digest(i) for i in range(first, last)], Tokens(tokens.xhat[some], tokens.cls[some]))
+
     store = TokenStore(tmp_path, LAYOUTS[0], about={})
-    assert len(store) == 4
-    rest = random_tokens(LAYOUTS[0], 6)
-    store.append([digest(4), digest(5)], Tokens(rest.xhat[12:], rest.cls[12:]))
-    assert (tmp_path / "index.bin").read_bytes() == whole
+    append(store, 0, 4)
+    append(store, 4, 6)
+    store.close()
+    whole = (tmp_path / "index.bin").read_bytes()
+    (tmp_path / "index.bin").write_bytes(whole[: n_entries * ENTRY.itemsize + 11])
+    store = TokenStore(tmp_path, LAYOUTS[0], about={})
+    assert len(store) == n_complete
+    for first, last in ((0, 4), (4, 6)):
+        if first >= n_complete:
+            append(store, first, last)
+    store.close()
+    assert (tmp_path / "index.bin").read_bytes()[: 6 * ENTRY.itemsize] == whole
+    assert len(TokenStore(tmp_path, LAYOUTS[0], about={})) == 6
 
 
 def test_a_gap_in_the_index_is_damage(tmp_path) -> None:

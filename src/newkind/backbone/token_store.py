@@ -2,8 +2,9 @@
 
 A folder contains `meta.json` (what the records are), `index.bin` (a digest and checksums per record) and
 `tokens-NNNNN.bin` (the records). Records are only appended, in groups: first the tokens, then their index entries, each
-flushed to disk. If the process is killed, the store is complete up to its last group. A record is found by the digest of
-its image, so a changed image becomes a new record and the others stay as they are.
+flushed to disk. If the process is killed, the store is complete up to its last group, also if some of the entries of the next
+one were written: images of a group go through the trunk together, and a smaller group could give another last bit. A record is
+found by the digest of its image, so a changed image becomes a new record and the others stay as they are.
 
 Several processes write to one store at the same time, each to a part of its own: process 0 to the files above, process P
 to `index-P.bin` and `tokens-P-NNNNN.bin`. Records of all parts are read, whoever wrote them.
@@ -41,6 +42,8 @@ __all__ = ["StoreFile", "TokenStore", "entry_dtype"]
 
 FORMAT = 2
 """Format 1 has one checksum per record instead of one per view. It is read and continued as it is."""
+CONTINUES = 0xFFFFFFFF
+"""Added to the check of an entry whose group continues, so that only the last entry of a group completes it."""
 SHARD_BYTES = 256 * 2**20
 """Largest size of a shard, unless a single record is larger."""
 OPEN_SHARDS = 48
@@ -147,7 +150,7 @@ class TokenStore:
             _write_all(file, at, content)
             crcs = [zlib.crc32(content[at : at + part]) for at in range(0, len(content), part)]
             entries[i] = (digest, crcs, 0)
-            entries[i]["check"] = zlib.crc32(entries[i].tobytes()[:-4])
+            entries[i]["check"] = zlib.crc32(entries[i].tobytes()[:-4]) ^ (CONTINUES if i < len(digests) - 1 else 0)
         start = self._starts[-1]
         for shard in {(slot - start) // self.per_shard for slot in range(len(self), len(self) + len(digests))}:
             os.fsync(self._file(start + shard * self.per_shard, write=True)[0].fileno())
@@ -313,18 +316,19 @@ class TokenStore:
         return int(found["format"])
 
     def _read_index(self, path: Path) -> NDArray[np.void]:
-        """Complete entries of an index."""
+        """Entries of an index whose groups are complete."""
         try:
             content = path.read_bytes()
         except OSError as error:
             raise self._damaged(f"{path} cannot be read ({error.strerror}).") from None
         size = self._entry.itemsize
         entries = np.frombuffer(content[: len(content) // size * size], dtype=self._entry)
-        is_sound = np.array([zlib.crc32(entry.tobytes()[:-4]) == int(entry["check"]) for entry in entries], dtype=bool)
+        change = np.array([zlib.crc32(entry.tobytes()[:-4]) ^ int(entry["check"]) for entry in entries], dtype=np.int64)
+        is_sound, is_last = (change == 0) | (change == CONTINUES), change == 0
         n_sound = len(entries) if is_sound.all() else int(is_sound.argmin())
         if is_sound[n_sound:].any():  # a killed process leaves an incomplete end, but never a gap
             raise self._damaged(f"{path} is damaged at record {n_sound}.", record=n_sound)
-        return entries[:n_sound]
+        return entries[: int(np.flatnonzero(is_last[:n_sound]).max(initial=-1)) + 1]
 
     def _check_shards(self, part: int, n_records: int) -> None:
         """Check that the shards of a part are long enough for all records of its index."""
