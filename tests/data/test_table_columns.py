@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from error_codes import raises
 from newkind.data import Collection, encode_labels, open_data, read_table, read_truth
+from newkind.data.excel import excel_records
 from newkind.errors import ConfigError, DataError, NewkindError
 
 
@@ -310,3 +311,27 @@ def test_any_rows_give_a_collection_or_a_clear_error(images: Path, rows: list[tu
         return
     assert len(found.catalog) + len(found.skipped) == len(rows)
     assert all(len(column) == len(found.catalog) for column in found.metadata.values())
+
+
+def test_formulas_without_values_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A program that computes nothing saves formulas alone; in a sheet from Excel an empty text is a value."""
+    book = openpyxl.Workbook()
+    for row in (["file", "label"], ["0.jpg", '=UPPER("x")'], ["1.jpg", "bee"], ["2.jpg", "=A2"]):
+        book.worksheets[0].append(row)
+    path = tmp_path / "t.xlsx"
+    book.save(path)
+    with excel_records(path) as (header, rows):
+        assert header == ("file", "label")
+        assert [values for _, values in rows] == [("0.jpg", None), ("1.jpg", "bee"), ("2.jpg", None)]
+    assert "B2 and 1 more cell have a formula without a stored value" in caplog.text
+    caplog.clear()
+    with_values = tmp_path / "values.xlsx"
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(with_values, "w") as new:
+        for name in old.namelist():
+            content = (
+                old.read(name).replace(b'r="B2"', b'r="B2" t="str"').replace(b"<f>A2</f><v />", b"<f>A2</f><v>7</v>")
+            )
+            new.writestr(name, content)
+    with excel_records(with_values) as (_, rows):
+        assert [values[1] for _, values in rows][1:] == ["bee", 7]
+    assert not caplog.text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -11,9 +13,18 @@ from typing import Any
 from xml.etree.ElementTree import ParseError
 
 from newkind.data.missing_package import missing_package
+from newkind.data.wording import count
 from newkind.errors import DataError
 
 __all__ = ["excel_records"]
+
+logger = logging.getLogger(__name__)
+
+PART_BYTES = 2**20
+WITHOUT_VALUE = re.compile(
+    rb"""<c\b(?![^<>]*\bt="str")[^<>]*?\br="([A-Z]+[0-9]+)"[^<>]*>\s*<f\b(?:[^<>]*/>|[^<>]*>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>"""
+)
+"""Cell with a formula whose value was not computed by the program that saved it; an empty text as a value has the type `str`."""
 
 MAX_BYTES = 2 * 10**9
 """Unpacked size of a file that is read: a sheet has at most 1,048,576 rows, so larger ones are not tables of images."""
@@ -41,6 +52,7 @@ def excel_records(path: Path) -> Iterator[tuple[tuple[str, ...], Iterator[tuple[
         except EXCEL_ERRORS as error:
             raise _unreadable(path, error) from None
         try:
+            _warn_of_formulas(path, book)
             lines = _lines(path, book)
             header = tuple("" if value is None else str(value).strip() for value in next(lines, (1, ()))[1])
             n_columns = max((i + 1 for i, name in enumerate(header) if name), default=0)
@@ -60,6 +72,34 @@ def _lines(path: Path, book: Any) -> Iterator[tuple[int, tuple[Any, ...]]]:
                 yield number, values
     except EXCEL_ERRORS as error:
         raise _unreadable(path, error) from None
+
+
+def _warn_of_formulas(path: Path, book: Any) -> None:
+    """Say which cells count as empty although they have a formula: programs that compute nothing store no values."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            found = list(_cells_without_value(archive, getattr(book.worksheets[0], "_worksheet_path", "")))
+    except EXCEL_ERRORS as error:
+        raise _unreadable(path, error) from None
+    if found:
+        more = f" and {count(len(found) - 1, 'more cell')} have" if len(found) > 1 else " has"
+        logger.warning(
+            f"{path}: {found[0]}{more} a formula without a stored value, which counts as empty. Open the file in a spreadsheet "
+            "program and save it."
+        )
+
+
+def _cells_without_value(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
+    """Names, such as B2, of cells of a sheet with a formula that has no value; none if there is no such sheet."""
+    if sheet not in archive.namelist():
+        return
+    rest = b""
+    with archive.open(sheet) as file:
+        while part := file.read(PART_BYTES):
+            content = rest + part
+            end = content.rfind(b"</c>") + 4 if b"</c>" in content else 0
+            yield from (match[1].decode() for match in WITHOUT_VALUE.finditer(content, 0, end))
+            rest = content[end:][-PART_BYTES:]  # a cell is shorter
 
 
 def _rows(lines: Iterator[tuple[int, tuple[Any, ...]]], n_columns: int) -> Iterator[tuple[int, tuple[Any, ...]]]:
