@@ -15,6 +15,7 @@ from safetensors.torch import save_file
 from error_codes import raises
 from newkind.backbone import weights, weights_wheel
 from newkind.backbone.weights import list_stored, load_vit, state_hash
+from newkind.backbone.weights_file import read_weights
 from newkind.errors import WeightsError
 
 NAME = "vit_tiny_patch16_224"
@@ -78,6 +79,15 @@ def test_truncated_files(tmp_path: Path, state, suffix: str) -> None:
 class Evil:
     def __reduce__(self):
         return (Path.touch, (Path("owned"),))
+
+
+@pytest.mark.parametrize("instruction", [b"R", b"a", b"s", b"u", b"t", b"h\x07", b"0", b"b", b"X\xff\xff\xff\x7f"])
+def test_a_damaged_pickle(tmp_path: Path, instruction: bytes) -> None:
+    """Instructions that take more from the stack than there is, and the like; also with something on it."""
+    for before in (b"", b"]", b"}K\x01", b"(K\x01"):
+        (tmp_path / "w.pth").write_bytes(b"\x80\x02" + before + instruction + b".")
+        with raises(WeightsError, "damaged"):
+            read_weights(tmp_path / "w.pth")
 
 
 def test_a_file_with_code_in_it_is_refused_and_not_run(tmp_path: Path, monkeypatch) -> None:
