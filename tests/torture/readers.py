@@ -10,6 +10,7 @@ import shutil
 import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -200,8 +201,10 @@ def readers(runs: SmallRuns, folder: Path) -> list[Reader]:
     return found
 
 
+@cache
 def packed_files(runs: SmallRuns) -> list[tuple[str, bytes]]:
-    """Names and contents of sound files that contain others, or tables in a format of their own."""
+    """Names and contents of sound files that contain others, or tables in a format of their own; the same bytes at every call, although
+    some contain the time."""
     image = (runs.images / "img" / "red0.png").read_bytes()
     return [
         ("x.xlsx", _excel()),
