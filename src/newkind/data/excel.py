@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ from xml.etree.ElementTree import ParseError
 
 from newkind.data.missing_package import missing_package
 from newkind.data.wording import count
+from newkind.data.zip_errors import ZIP_ERRORS
 from newkind.errors import DataError
 
 __all__ = ["excel_records"]
@@ -32,8 +32,7 @@ MAX_RATIO = 200
 """Unpacked by packed size of a part above SMALL_PART; sheets are packed by factors of 5 to 30, and of 100 if every row is equal."""
 SMALL_PART = 10**8
 EXCEL_ERRORS = (
-    OSError, EOFError, KeyError, ValueError, TypeError, AttributeError, IndexError, ParseError, RuntimeError,
-    NotImplementedError, MemoryError, zipfile.BadZipFile, zlib.error,
+    *ZIP_ERRORS, KeyError, TypeError, AttributeError, IndexError, ParseError, MemoryError,
 )  # fmt: skip
 """Exceptions that openpyxl raises for damaged files; its documentation does not list them."""
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +15,7 @@ from newkind.data.arrays import from_arrays, from_features
 from newkind.data.catalog import Collection
 from newkind.data.names import printable
 from newkind.data.npy import NUMPY_ERRORS
+from newkind.data.zip_errors import ZIP_ERRORS
 from newkind.errors import DataError
 
 __all__ = ["read_npz"]
@@ -88,7 +87,7 @@ def _arrays_in(path: Path) -> dict[str, NDArray[Any]]:
                 held = {key: archive[key] for key in archive.files if key in USED}
     except DataError:
         raise
-    except (*NUMPY_ERRORS, zipfile.BadZipFile, zlib.error) as error:
+    except (*NUMPY_ERRORS, *ZIP_ERRORS) as error:
         raise DataError(
             f"{path} cannot be read as an .npz file without pickled objects ({error}).",
             code="unreadable",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from newkind.data.zip_errors import ZIP_ERRORS
 from newkind.export.corrected_items import MAX_BYTES, Correction, invalid_file, read_bounded
 from newkind.export.ecotaxa import EVENT_COLUMN, FILE_COLUMN
 
@@ -60,7 +60,7 @@ def _tables(path: Path) -> list[str]:
             if not members:
                 raise invalid_file(path, "contains no .tsv file", FIX)
             return [_decoded(archive.read(member)) for member in members]
-    except (EOFError, ValueError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError) as error:
+    except ZIP_ERRORS as error:
         raise invalid_file(path, f"cannot be read ({error})", FIX) from None
 
 
