@@ -2,6 +2,7 @@
 
 import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -160,3 +161,60 @@ def test_a_folder_is_removed_although_that_fails_once(tmp_path, monkeypatch):
     atomic.remove_folder(tmp_path / "a")
     atomic.remove_folder(tmp_path / "nothing")
     assert (len(failed), list(tmp_path.iterdir())) == (1, [])
+
+
+def _fill(out: Path) -> None:
+    with atomic.new_folder(out) as folder:
+        (folder / "sub").mkdir()
+        (folder / "sub" / "a").write_text("a")
+        (folder / "b").write_text("b")
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(str(place.relative_to(folder)) for place in folder.rglob("*"))
+
+
+@pytest.mark.parametrize("number", range(1, 12))
+def test_a_folder_that_was_being_filled_when_the_process_died(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """A process that does nothing any more from some call on; then the same command again."""
+    calls = 0
+
+    def dying(original):
+        def call(*args, **kwargs):
+            nonlocal calls
+            calls += 1
+            if calls >= number:
+                raise KeyboardInterrupt
+            return original(*args, **kwargs)
+
+        return call
+
+    with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
+        for name in ("mkdir", "touch", "unlink", "rename", "rmdir", "write_text"):
+            patched.setattr(Path, name, dying(getattr(Path, name)))
+        patched.setattr(atomic.shutil, "rmtree", dying(atomic.shutil.rmtree))
+        _fill(tmp_path / "out")
+    if (tmp_path / "out").exists():
+        with raises(RunError, "exists"):
+            _fill(tmp_path / "out")
+    else:
+        _fill(tmp_path / "out")
+    assert _names(tmp_path) == ["out", "out/b", "out/sub", "out/sub/a"]
+
+
+def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    partial = atomic.partial_of(tmp_path / "out")
+    partial.mkdir()
+    (partial / "mine").write_text("x")
+    with raises(RunError, "exists"):
+        _fill(tmp_path / "out")
+    assert _names(tmp_path) == [partial.name, f"{partial.name}/mine"]
+    (partial / "mine").unlink()
+    partial.rmdir()
+    (tmp_path / "elsewhere").mkdir()
+    partial.symlink_to(tmp_path / "elsewhere")
+    with raises(RunError, "exists"):
+        _fill(tmp_path / "out")
+    assert not any((tmp_path / "elsewhere").iterdir())

@@ -29,6 +29,7 @@ __all__ = [
     "check_writable",
     "create_empty",
     "file_lock",
+    "finish_folder",
     "make_folder",
     "new_folder",
     "partial_of",
@@ -220,25 +221,51 @@ def new_folder(path: Path, *, error: type[NewkindError] = RunError) -> Iterator[
         Raised instead of an OSError, and with the code `exists` if something is in the way.
     """
     partial = partial_of(path)
-    if os.path.lexists(path) and not (path.is_dir() and not path.is_symlink() and not any(path.iterdir())):
+    if os.path.lexists(path) and not _is_empty(path):
+        finish_folder(path)
         raise error(f"{path} exists already. It was not changed.", fix="Use another `out`.", code="exists", file=path)
-    if os.path.lexists(partial) and not (partial / UNFINISHED).is_file():
+    is_ours = not partial.is_symlink() and ((partial / UNFINISHED).is_file() or _is_empty(partial))
+    if os.path.lexists(partial) and not is_ours:
         raise error(f"{partial} is in the way.", fix="Use another `out`.", code="exists", file=partial)
     with write_errors(path, error=error):
-        shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
+        _remove_unfinished(partial)  # of a process that was killed
         make_folder(partial)
         (partial / UNFINISHED).touch(exist_ok=False)
         try:
             yield partial
-            (partial / UNFINISHED).unlink()
             sync_folder(partial)
             if path.exists():
                 path.rmdir()
             partial.rename(path)
             sync_folder(path.parent)
         except BaseException:
-            shutil.rmtree(partial, ignore_errors=True)
+            _remove_unfinished(partial)
             raise
+        _remove(path / UNFINISHED)  # last: until then a repeated command knows whose folder it is
+        sync_folder(path)
+
+
+def finish_folder(path: Path) -> None:
+    """Remove the mark of a complete folder, whose process was killed after the folder had got its name."""
+    if not path.is_symlink():
+        with suppress(OSError):
+            (path / UNFINISHED).unlink()
+
+
+def _is_empty(folder: Path) -> bool:
+    """Whether there is a folder, no link, without anything in it."""
+    return folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir())
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Remove a folder that was being filled; its mark goes last, so that what is left is known by it. Raises nothing."""
+    with suppress(OSError):
+        for place in folder.iterdir():
+            if place.is_dir() and not place.is_symlink():
+                shutil.rmtree(place, ignore_errors=True)
+            elif place.name != UNFINISHED:
+                place.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def file_lock(path: Path) -> FileLock:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from newkind.atomic import check_folder, check_writable, remove_leftover
+from newkind.atomic import check_folder, check_writable, finish_folder, remove_leftover
 from newkind.errors import ConfigError, RunError
 from newkind.export.camtrap_dp import write_camtrap_dp
 from newkind.export.coco import write_coco
@@ -118,6 +118,7 @@ def _check_out(out: Path, format: str, suffix: str) -> None:
         )
     if os.path.lexists(out) and (suffix or not out.is_dir() or any(out.iterdir())):
         remove_leftover(out)
+        finish_folder(out)
         raise RunError(f"{out} exists already. It was not changed.", fix="Use another `out`.", code="exists", file=out)
     if suffix:
         check_writable(out)
