@@ -296,10 +296,21 @@ def check_writable(path: Path, *, error: type[NewkindError] = RunError, fix: str
 def check_folder(folder: Path) -> None:
     """Raise RunError (`cannot-write`) if nothing can be written in a folder that exists or may be created later."""
     place = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
+    if _takes_unnamed_file(place):
+        return
     probe = partial_of(place / f"newkind-{os.getpid()}")
     with write_errors(folder, fix="Use another `out`."):
         _create(probe).close()
         _remove(probe)
+
+
+def _takes_unnamed_file(folder: Path) -> bool:
+    """Whether a file without a name can be created in a folder, of which a killed process leaves nothing; only Linux has these."""
+    try:
+        os.close(os.open(folder, os.O_WRONLY | os.O_TMPFILE, 0o600))
+    except (AttributeError, OSError):
+        return False
+    return True
 
 
 def create_empty(path: Path) -> None:
