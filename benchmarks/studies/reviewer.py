@@ -26,6 +26,10 @@ from newkind.runs.answer import LABELLED
 from newkind.runs.run import Run
 
 
+LONG = 200
+"""Of a curve with more points, only every tenth is written."""
+
+
 def make_run(path: Path, folder: Path, n_categories: str, seed: int) -> tuple[Run, Truth]:
     """Run on frozen features, and its truth."""
     content = np.load(path)
@@ -48,7 +52,9 @@ def make_run(path: Path, folder: Path, n_categories: str, seed: int) -> tuple[Ru
 def summary(review: Review, *, least: float = TARGET) -> dict[str, Any]:
     """Figures of one review."""
     reached = next((point for point in review.curve if point["accuracy"] >= least), None)
-    return {"curve": review.curve, "refits": review.refits, "kinds": dict(review.kinds), "reached": reached}
+    step = 10 if len(review.curve) > LONG else 1
+    curve = [point for i, point in enumerate(review.curve) if i % step == 0 or point in (reached, review.curve[-1])]
+    return {"curve": curve, "refits": review.refits, "kinds": dict(review.kinds), "reached": reached}
 
 
 def measure(path: Path, args: argparse.Namespace, seed: int) -> dict[str, Any]:
