@@ -25,7 +25,6 @@ from newkind.data import from_features
 from newkind.runs.answer import LABELLED
 from newkind.runs.run import Run
 
-
 LONG = 200
 """Of a curve with more points, only every tenth is written."""
 
