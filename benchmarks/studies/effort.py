@@ -3,10 +3,11 @@
     python benchmarks/studies/effort.py DATA --image-size 112 --weights FILE
     python benchmarks/studies/effort.py DATA --image-size 112 --seeds 3 --cache FOLDER
     python benchmarks/studies/effort.py DATA --image-size 112 --seeds 3 --cache FOLDER --efforts thorough --patch-tokens 32
+    python benchmarks/studies/effort.py DATA --image-size 112 --seeds 3 --cache FOLDER --efforts thorough --tuned-blocks 2
 
 DATA has a truth. The first form times one run per effort, each from an empty cache; FILE has the weights of the backbone, since the
 cache that usually holds them is empty here. The second form measures accuracy over seeds; runs share a cache, so it prints neither
-time nor disk space. The third does so with merged tokens. What `discover` did by default before there were efforts is `--efforts
+time nor disk space. The third does so with merged tokens, the last one with two tuned blocks. What `discover` did by default before there were efforts is `--efforts
 thorough --views 8 --epochs 40 --head-rate 0.1`. Prints Markdown.
 """
 
@@ -24,6 +25,8 @@ import numpy as np
 import newkind
 
 EFFORTS = ("quick", "standard", "thorough")
+TRAINING = ("views", "epochs", "patch_tokens", "tuned_blocks")
+"""Settings of `thorough` that can be asked for."""
 
 
 def size_of(folder: Path) -> float:
@@ -54,7 +57,7 @@ def training_of(asked: argparse.Namespace, effort: str) -> dict[str, Any]:
     """Settings of `thorough` that were asked for."""
     if effort != "thorough":
         return {}
-    given = {name: getattr(asked, name) for name in ("views", "epochs", "patch_tokens")}
+    given = {name: getattr(asked, name) for name in TRAINING}
     settings = {} if asked.head_rate is None else {"settings": {"head_rate": asked.head_rate}}
     return {name: value for name, value in given.items() if value is not None} | settings
 
@@ -105,8 +108,8 @@ def main() -> None:
     parser.add_argument("--efforts", nargs="+", default=list(EFFORTS), choices=EFFORTS)
     parser.add_argument("--cache", type=Path, help="Cache to use and keep; then accuracy is measured, not time.")
     parser.add_argument("--seeds", type=int, default=3)
-    for name in ("--views", "--epochs", "--patch-tokens"):
-        parser.add_argument(name, type=int, help="Of `thorough`.")
+    for name in TRAINING:
+        parser.add_argument(f"--{name.replace('_', '-')}", type=int, help="Of `thorough`.")
     parser.add_argument("--head-rate", type=float, help="Of `thorough`.")
     asked = parser.parse_args()
     print("| effort | seconds | disk, MB | by name All / Old / New | matched All / Old / New |")

@@ -7,8 +7,13 @@ from pathlib import Path
 
 from server_process import Server, Servers
 
+from newkind import atomic
+from newkind.review.workbench import Workbench
 from newkind.runs.assignments import read_categories
+from newkind.runs.decision import Decision
 from newkind.runs.decision_log import DecisionLog
+from newkind.runs.decisions import Decisions
+from newkind.runs.run import Run
 from painted_run import write_run
 
 KILLS = 30
@@ -61,3 +66,12 @@ def test_a_server_that_ends_writes_the_answer(tmp_path: Path, servers: Servers) 
             return
         threading.Event().wait(0.1)
     raise AssertionError("the answer was not written")
+
+
+def test_what_a_killed_server_did_not_write_is_written_by_the_next_one(run: Run) -> None:
+    Decisions(run).decide(Decision("rename", category="new-01", name="pear"))
+    partial = atomic.partial_of(run.assignments_file)
+    partial.write_text("file,category")
+    Workbench(run).close()
+    assert ",pear," in run.assignments_file.read_text()
+    assert not partial.exists()

@@ -88,7 +88,7 @@ class Workbench:
         self.growths = Growths()
         self.refit_plan: tuple[str, Refit] | None = None
         self._snapshot = Snapshot(answer, self.space)
-        self._written = answer.last
+        self._written = 0  # not answer.last: a process that was killed has recorded decisions that it did not write
         self._lock = threading.Lock()
         self._map: ImageMap | None = None
         self._map_lock = threading.Lock()

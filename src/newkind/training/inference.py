@@ -155,7 +155,7 @@ def predict_features(
     features : Tensor of shape (n, d)
         Class features.
     labels : ndarray of int, shape (n,)
-        Given labels, -1 for unlabelled.
+        Categories of labelled images, -1 for unlabelled.
     layout : Layout
         Categories of the prototypes.
     device : torch.device
@@ -172,11 +172,11 @@ def predict_features(
     evidence = None if groups is None else GroupEvidence(groups, given)
     if evidence is not None:
         for part in parts:
-            evidence.add(network.category_probabilities(features[part].to(device)), part)
+            evidence.add(layout.probabilities(network.category_probabilities(features[part].to(device))), part)
     rows = []
     for part in parts:
         own = features[part].to(device)
-        p = network.category_probabilities(own)  # (b, K)
+        p = layout.probabilities(network.category_probabilities(own))  # (b, n_categories)
         rows.append(_condense(network, own, p if evidence is None else evidence.share(p, part), given[part], layout))
     return _unpack(rows)
 
@@ -231,7 +231,7 @@ def predict_readable(
             features = view_mean(network.features(found.tokens.to(device)), len(views))  # (b, d)
             readable.append(batch[found.rows])
             if groups is None:
-                p = network.category_probabilities(features)  # (b, K)
+                p = layout.probabilities(network.category_probabilities(features))  # (b, n_categories)
                 rows.append(_condense(network, features, p, torch.full((len(found.rows),), -1), layout))
             else:
                 kept.append(features.cpu())
@@ -245,11 +245,10 @@ def predict_readable(
 
 
 def _condense(network: Network, features: Tensor, p: Tensor, given: Tensor, layout: Layout) -> Tensor:
-    """The columns of Predictions (b, 7), in its order, from features (b, d), probabilities (b, K) and given labels (b,).
+    """The columns of Predictions (b, 7), in its order, from features (b, d), probabilities (b, n_categories) and given labels (b,).
 
     The last column is -1 for no rule of outliers.
     """
-    p = layout.probabilities(p)  # (b, n_categories)
     outlier = network.method.is_outlier(features)
     given = given.to(p.device)
     top = p.topk(min(2, p.shape[1]), dim=1)
@@ -262,7 +261,7 @@ def _condense(network: Network, features: Tensor, p: Tensor, given: Tensor, layo
         p[:, layout.is_new.to(p.device)].sum(dim=1),
     ]
     columns += [own, torch.full_like(own, -1) if outlier is None else outlier]
-    return torch.stack([column.double() for column in columns], dim=1).cpu()
+    return torch.stack([column.cpu().double() for column in columns], dim=1)  # some accelerators have no float64
 
 
 def _joined(parts: Iterator[Tensor], n_rows: int) -> Tensor:
