@@ -73,6 +73,7 @@ def time_effort(asked: argparse.Namespace, effort: str) -> str:
             effort=effort,
             image_size=asked.image_size,
             weights=asked.weights,
+            trunk_precision=asked.trunk_precision,
             **training_of(asked, effort),
         )
         seconds = time.perf_counter() - started
@@ -91,6 +92,7 @@ def score_effort(asked: argparse.Namespace, effort: str) -> str:
                 effort=effort,
                 image_size=asked.image_size,
                 weights=asked.weights,
+                trunk_precision=asked.trunk_precision,
                 seed=seed,
                 first_answer=False,
                 **training_of(asked, effort),
@@ -105,6 +107,7 @@ def main() -> None:
     parser.add_argument("data")
     parser.add_argument("--image-size", type=int, default=224)
     parser.add_argument("--weights", help="Required without --cache.")
+    parser.add_argument("--trunk-precision", default="fp32", choices=("fp32", "bf16", "int8"))
     parser.add_argument("--efforts", nargs="+", default=list(EFFORTS), choices=EFFORTS)
     parser.add_argument("--cache", type=Path, help="Cache to use and keep; then accuracy is measured, not time.")
     parser.add_argument("--seeds", type=int, default=3)

@@ -122,7 +122,9 @@ def main() -> None:
             )
             for seed in range(asked.seeds)
         ]
-    print(f"| {asked.way}, {asked.read_out} | {shown(runs)} | {', '.join(f'{run[0]:.1f}' for run in runs)} |", flush=True)
+    print(
+        f"| {asked.way}, {asked.read_out} | {shown(runs)} | {', '.join(f'{run[0]:.1f}' for run in runs)} |", flush=True
+    )
 
 
 if __name__ == "__main__":

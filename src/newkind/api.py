@@ -82,7 +82,7 @@ def discover(
         "paper"; and "quick" (one view per image), "standard" (the default: several views) or "thorough" (with training).
     n_categories, at_most : int or "auto", optional
         Number of categories, known and new together, or an upper bound of its estimate. Default: the true number if the
-        data has a `truth` column, otherwise "auto", which estimates it.
+        data has a `truth` column that is filled for every unlabelled image, otherwise "auto".
     image_size, epochs, settings, min_confidence : optional
         Side of the square input in pixels (default: 224); number of epochs (default: that of the effort); settings of the
         method by name; confidence below which unlabelled images get the status `unsure` (default: 0).

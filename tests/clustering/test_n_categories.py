@@ -66,8 +66,44 @@ def test_more_samples_than_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_SAMPLES", 300)
     found = estimate_n_categories(x, labels, n_known=6)
     assert abs(found.n_categories - 12) <= 2
-    monkeypatch.setattr(module, "MAX_SAMPLES", 8)  # hardly any label is left
-    assert estimate_n_categories(x, labels, n_known=6).way == "guess"
+    monkeypatch.setattr(module, "MAX_SAMPLES", 8)  # with a few labels of each class
+    assert estimate_n_categories(x, labels, n_known=6).way != "guess"
+
+
+def test_classes_keep_labels_when_samples_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, labels = mixture(12, 6, size=100, spread=0.3)
+    labels = keep_labels(labels, 3)
+    for name in ("MAX_SAMPLES", "FEW_SAMPLES"):
+        monkeypatch.setattr(module, name, 300)
+        for seed in range(3):
+            found = estimate_n_categories(x, labels, n_known=6, seed=seed)
+            assert found.way != "guess"
+            assert abs(found.n_categories - 12) <= 3
+
+
+def test_agreement_needs_unlabelled_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, labels = mixture(12, 6, size=100, spread=0.3)
+    rows = np.concatenate([np.repeat(np.flatnonzero(labels >= 0), 10), np.flatnonzero(labels < 0)[::10]])
+    monkeypatch.setattr(module, "FEW_SAMPLES", 40)
+    found = estimate_n_categories(x[rows], labels[rows], n_known=6)
+    assert 6 < found.n_categories < 20
+
+
+@pytest.mark.parametrize("n_free", [1, 3])
+def test_every_new_category_has_an_unlabelled_sample(n_free: int) -> None:
+    x, labels = mixture(20, 20)
+    labels = np.where(np.arange(len(labels)) < n_free, -1, np.arange(len(labels)) % 20)
+    found = estimate_n_categories(torch.randn(x.shape, generator=torch.Generator().manual_seed(0)), labels, n_known=20)
+    assert found.high <= 20 + n_free
+
+
+def keep_labels(labels: np.ndarray, n: int) -> np.ndarray:
+    """The first n labels of each class."""
+    kept = np.full_like(labels, -1)
+    for c in range(labels.max() + 1):
+        rows = np.flatnonzero(labels == c)[:n]
+        kept[rows] = c
+    return kept
 
 
 def test_known_classes_without_a_label_are_counted() -> None:
@@ -111,8 +147,9 @@ def test_too_few_labels_give_a_guess(labels: list[int]) -> None:
     n_known = max(labels) + 1
     found = estimate_n_categories(np.eye(6), labels, n_known=n_known)
     assert (found.way, found.quality, found.curve) == ("guess", 0.0, ())
-    assert found.n_categories == min(2 * n_known, 6)
-    assert (found.low, found.high) == (n_known + 1, min(4 * n_known + 2, 6))
+    most = min(n_known + max(labels.count(-1), 1), 6)
+    assert found.n_categories == min(2 * n_known, most)
+    assert (found.low, found.high) == (n_known + 1, min(4 * n_known + 2, most))
 
 
 def test_a_guess_is_never_the_known_classes_alone() -> None:

@@ -71,6 +71,23 @@ def test_a_sample_has_labelled_rows_of_every_class() -> None:
     assert sample_rows(labels, 10_000, seed=0) is None
 
 
+def test_a_sample_has_unlabelled_rows() -> None:
+    labels = np.random.default_rng(0).permutation(np.repeat([-1, 0, 1], [500, 9_000, 500]))
+    rows = sample_rows(labels, 100, seed=0, least_free=300)
+    assert rows is not None
+    assert 300 <= (labels[rows] < 0).sum() <= 310
+    assert len(rows) < 420
+
+
+def test_more_categories_than_a_sample_would_have_unlabelled_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    images, _ = clusters()
+    for module in (frame_module, rehearsal_module):
+        monkeypatch.setattr(module, "MOST_CELLS", 120 * 150)
+    frame = Frame(DIM)
+    assert find_prototypes(frame, images.features(), images, FrameConfig(), 150).directions.shape == (150, DIM)
+    assert rehearse(images, FrameConfig(), n_categories=150, temperature=0.1, device=torch.device("cpu")) is not None
+
+
 def test_parts_give_the_same_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     images, _ = clusters()
     whole, parted = Frame(DIM), Frame(DIM)

@@ -125,3 +125,25 @@ def test_the_number_of_the_truth_is_not_estimated(tmp_path: Path) -> None:
     content = json.loads((tmp_path / "run" / "categories.json").read_text())
     assert content["n_new"] == {"found": 6}
     assert not (tmp_path / "run" / "estimate-k.json").exists()
+
+
+@pytest.mark.parametrize(("filled", "rule"), [(0, "estimated"), (40, "estimated"), (80, "fixed")])
+def test_a_truth_of_some_images_does_not_set_the_number(filled: int, rule: str) -> None:
+    kind = np.repeat(np.arange(4), 20)
+    labels = [int(k) if k < 2 and i % 2 else None for i, k in enumerate(kind)]
+    truth = [int(k) if i < filled else None for i, k in enumerate(kind)]
+    collection = from_features(np.ones((80, 4), dtype=np.float32), labels, truth=truth)
+    assert configure(collection).n_categories.rule == rule
+
+
+@pytest.mark.parametrize("n_free", [1, 3])
+def test_few_unlabelled_images(tmp_path: Path, n_free: int) -> None:
+    rng = np.random.default_rng(0)
+    kind = np.arange(40) % 2
+    features = (rng.normal(size=(2, 16))[kind] + 0.1 * rng.normal(size=(40, 16))).astype(np.float32)
+    labels = [None if i < n_free else int(k) for i, k in enumerate(kind)]
+    collection = from_features(features, labels)
+    found = newkind.discover(collection, tmp_path / "run", report=False)
+    assert 2 <= len(found.categories) <= 2 + n_free
+    with raises(ConfigError, "too-many-categories"):
+        newkind.discover(collection, tmp_path / "more", n_categories=3 + n_free, report=False)

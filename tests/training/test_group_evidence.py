@@ -1,11 +1,17 @@
 """Evidence of groups: the same category for all, the right one, and labels that decide."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from newkind.methods.method import Batch, LossTerms, Method, MethodConfig
+from newkind.pipeline.predict import probabilities
 from newkind.training.group_evidence import SMALLEST, GroupEvidence
+from newkind.training.inference import Layout, predict_features
+from newkind.training.network import Network
 
 
 def shared(p: torch.Tensor, groups: list[int], labels: list[int], *, part: int = 100) -> torch.Tensor:
@@ -62,3 +68,47 @@ def test_groups_agree_whatever_the_parts(data: st.DataObject, n: int, k: int, pa
         if groups[i] < 0 or groups.count(groups[i]) == 1:
             assert torch.equal(found[i], p[i])
     assert float(p.min()) > SMALLEST
+
+
+class LogitsAsFeatures(Method):
+    """A method whose probabilities are the softmax of the features."""
+
+    def logits(self, features: torch.Tensor) -> torch.Tensor:
+        return features
+
+    def loss_terms(self, features: torch.Tensor, batch: Batch) -> LossTerms:
+        raise AssertionError
+
+
+def merged_first_two() -> tuple[Network, Layout]:
+    """A network with three prototypes, and a layout of two categories: the first two prototypes are one."""
+    return Network(None, LogitsAsFeatures(3, 3, MethodConfig())), Layout(
+        torch.tensor([0, 0, 1]), torch.tensor([True, False])
+    )
+
+
+def test_a_group_is_assigned_to_a_category_not_to_a_prototype() -> None:
+    network, layout = merged_first_two()
+    p = torch.tensor([[0.97, 1e-5, 0.02], [1e-5, 0.97, 0.02]])
+    arguments = {"labels": np.array([-1, -1]), "layout": layout, "device": torch.device("cpu")}
+    for groups in (None, np.array([0, 0])):
+        found = predict_features(network, p.log(), groups=groups, **arguments)
+        assert found.best.tolist() == [0, 0]
+        model = SimpleNamespace(network=network, layout=layout, categories=["a", "b"])
+        alone = probabilities(model, p.log().numpy(), groups=groups)  # type: ignore[arg-type]
+        assert alone.argmax(axis=1).tolist() == [0, 0]
+
+
+def test_the_label_of_a_group_is_a_category() -> None:
+    network, layout = merged_first_two()
+    features = torch.tensor([[0.1, 0.1, 0.8], [0.5, 0.4, 0.1]]).log()
+    found = predict_features(
+        network,
+        features,
+        labels=np.array([1, -1]),
+        layout=layout,
+        device=torch.device("cpu"),
+        groups=np.array([0, 0]),
+    )
+    assert found.best.tolist() == [1, 1]
+    assert found.best_probability[1] == 1

@@ -24,7 +24,7 @@ __all__ = ["Effort", "Method", "Recipe", "Settings", "discover"]
 METHOD, COME_BACK = "Method", "More images"
 N_CATEGORIES = (
     "Number of categories, known and new together, or auto to estimate it. "
-    "Default: the true number if the data has a `truth` column, otherwise auto."
+    "Default: the true number if the data has a `truth` column that is filled for every unlabelled image, otherwise auto."
 )
 CONTINUE = "Run to continue with more images. Its decisions, ids and names are kept. DATA: its data, if that was moved."
 ADD = "Folder of new images, all unlabelled, or a table. May be repeated. Only with --continue."

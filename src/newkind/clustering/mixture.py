@@ -281,7 +281,7 @@ def _likelihood(z: UnitRows, labels: Tensor, c: Tensor, b: Tensor, temperature: 
         x, y = z[start : start + rows], labels[start : start + rows]
         logits = torch.addmm(b, x, c.T / temperature)
         own = logits.gather(1, y.clamp_min(0)[:, None])[:, 0]
-        total += float(torch.where(y >= 0, own, logits.logsumexp(dim=1)).sum(dtype=torch.float64))
+        total += float(torch.where(y >= 0, own, logits.logsumexp(dim=1)).cpu().sum(dtype=torch.float64))
     return total / max(len(z), 1)
 
 

@@ -27,6 +27,7 @@ from newkind.clustering.class_sized_clusters import HeldOutClasses, hold_out_cla
 from newkind.clustering.estimate import UNUSABLE_QUALITY, Estimate
 from newkind.clustering.known_share import count_known
 from newkind.clustering.known_sizes import KnownSizes, estimate_known_sizes
+from newkind.clustering.sampling import sample_rows
 from newkind.clustering.stability import NewClasses, choose_stable, mixture_agreement
 from newkind.config import MOST_CATEGORIES
 from newkind.data.feature_scale import check_scale
@@ -55,8 +56,9 @@ OWN_DEVIATION = 0.1
 """Standard deviation of the log number of new classes that resampling does not show."""
 DOUBT = 0.6
 """Standard deviation that weak features add, times (1 - F1)^2."""
-FEW_CATEGORIES, FEW_SAMPLES = 25, 3_000
-"""Up to so many categories, the number is chosen by agreement, with at most so many samples. With more, a mistake of one costs little."""
+FEW_CATEGORIES, FEW_SAMPLES, FEW_FREE = 25, 3_000, 1_000
+"""Up to so many categories, the number is chosen by agreement, with at most about so many samples, of which so many are unlabelled if there
+are enough. With more categories, a mistake of one costs little."""
 NORMAL_95 = 1.645
 """95 % quantile of the normal distribution."""
 
@@ -138,9 +140,10 @@ def estimate_n_categories(
     """
     check_search(seed, max_categories)
     x, y = _check(features, labels, n_known)
-    most = max(len(x), n_known + 1) if max_categories is None else max(min(max_categories, len(x)), n_known)
+    most = n_known + max(min(int((y < 0).sum()), len(x) - n_known), 1)  # every new category has an unlabelled sample
+    most = most if max_categories is None else max(min(max_categories, most), n_known)
     rng = np.random.default_rng(seed)
-    sample = _draw(x, y, n_known, rng)
+    sample = _draw(x, y, n_known, rng, seed)
     if sample is None:
         return _guess(n_known, most)
     first = estimate_known_sizes(sample.x, sample.y, n_known=sample.n_classes, shrinkage=SHRINKAGE, seed=seed)
@@ -244,15 +247,15 @@ def _bounded(new: NewClasses, n_known: int, most: int) -> Estimate:
     )
 
 
-def _draw(x: Tensor, y: Ints, n_known: int, rng: np.random.Generator) -> _Sample | None:
-    """Shuffled and thinned samples of x (n, d) with labels (n,); None if too few classes have labels."""
+def _draw(x: Tensor, y: Ints, n_known: int, rng: np.random.Generator, seed: int) -> _Sample | None:
+    """Shuffled and thinned samples of x (n, d) with labels (n,), some of every class; None if too few classes have labels."""
     # Shuffled even where nothing is left out: files often come class by class, and ties are broken by order.
-    used = rng.permutation(len(x))[:MAX_SAMPLES]
+    rows = sample_rows(y, MAX_SAMPLES, seed=seed)
+    used = rng.permutation(len(x) if rows is None else rows)
     x, y = x[torch.from_numpy(used)], y[used]
     counts = np.bincount(y[y >= 0], minlength=n_known)
     if (counts >= 2).sum() < 3:
         return None
-    # Classes that lost their labels by thinning are known, and their few samples hardly count as new.
     present = np.flatnonzero(counts)
     return _Sample(x, np.where(y >= 0, np.searchsorted(present, y), -1), len(present))
 
@@ -323,18 +326,16 @@ def _new_classes(sample: _Sample, first: KnownSizes, count: _Count, seed: int) -
 
 def _stable(sample: _Sample, first: KnownSizes, count: _Count, seed: int) -> NewClasses:
     """Number of new classes near the counted one at which mixtures agree. Samples are thinned if there are many."""
-    n = min(len(sample.y), FEW_SAMPLES)
-    x, y = sample.x[:n], sample.y[:n]
-    present = np.unique(y[y >= 0])
-    y = np.where(y >= 0, np.searchsorted(present, y), -1)
+    rows = sample_rows(sample.y, FEW_SAMPLES, seed=seed, least_free=FEW_FREE)
+    x, y = (sample.x, sample.y) if rows is None else (sample.x[torch.from_numpy(rows)], sample.y[rows])
     labelled, n_free = np.bincount(y[y >= 0]).astype(np.float64), int((y < 0).sum())
-    unlabelled = first.unlabelled[present]
-    n_unlabelled = np.clip(count.known_share * n - labelled.sum(), 1, max(n_free - 1, 1))
-    sizes = replace(first, labelled=labelled, unlabelled=unlabelled * n_unlabelled / unlabelled.sum())
+    known_free = (count.known_share * len(sample.y) - (sample.y >= 0).sum()) / sample.n_unlabelled
+    n_unlabelled = np.clip(known_free * n_free, 1, max(n_free - 1, 1))
+    sizes = replace(first, labelled=labelled, unlabelled=first.unlabelled * n_unlabelled / first.unlabelled.sum())
     z = whiten(x, x.mean(dim=0), x[torch.from_numpy(y >= 0)], y[y >= 0], shrinkage=SHRINKAGE)
 
     def agreement(n_new: int) -> float:
-        return mixture_agreement(z, y, sizes, len(present) + n_new, seed=seed)
+        return mixture_agreement(z, y, sizes, sample.n_classes + n_new, seed=seed)
 
     return choose_stable(count.log_n, count.deviation, agreement, most=max(n_free // 4, 1))
 

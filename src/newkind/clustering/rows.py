@@ -174,6 +174,8 @@ def centred_rows(x: Tensor | NDArray[Any], device: torch.device, *, shift: Tenso
         `features-shape`, `features-dtype`, `features-not-finite` or `feature-scale`.
     """
     x = x.detach() if isinstance(x, Tensor) else np.asanyarray(x)
+    if isinstance(x, Tensor) and x.device.type == "mps":  # which has no float64
+        x = x.cpu()
     if x.ndim != 2 or 0 in x.shape:
         raise DataError(
             f"Features must have one row per sample, (N, d) with N and d above 0; got shape {tuple(x.shape)}.",

@@ -36,8 +36,8 @@ def most_rows(n_categories: int, most_cells: int) -> int:
     return min(max(most_cells // max(n_categories, 1), 1), MOST_ROWS)
 
 
-def sample_rows(labels: NDArray[np.int64], most: int, *, seed: int) -> NDArray[np.int64] | None:
-    """Draw rows at random, and some labelled ones of every class.
+def sample_rows(labels: NDArray[np.int64], most: int, *, seed: int, least_free: int = 0) -> NDArray[np.int64] | None:
+    """Draw rows at random, some labelled ones of every class, and some unlabelled ones.
 
     Parameters
     ----------
@@ -47,12 +47,14 @@ def sample_rows(labels: NDArray[np.int64], most: int, *, seed: int) -> NDArray[n
         Number of rows that are drawn.
     seed : int
         Seed of the sample.
+    least_free : int, default=0
+        Number of unlabelled rows that the sample has, if there are so many.
 
     Returns
     -------
     ndarray of int64 or None
-        Row numbers in ascending order: `most` of them, and up to four labelled rows of each class beside these. None if
-        there are no more than `most` rows.
+        Row numbers in ascending order: `most` of them, and beside these as many as are missing of four labelled rows of each class
+        and of `least_free` unlabelled rows. None if there are no more than `most` rows.
 
     Examples
     --------
@@ -70,4 +72,5 @@ def sample_rows(labels: NDArray[np.int64], most: int, *, seed: int) -> NDArray[n
     given = given[np.argsort(labels[given], kind="stable")]  # by class, at random within each
     classes, first = np.unique(labels[given], return_index=True)
     rank = np.arange(len(given)) - first[np.searchsorted(classes, labels[given])]
-    return np.union1d(order[:most], given[rank < LEAST_LABELLED])
+    free = order[labels[order] < 0][:least_free]
+    return np.union1d(order[:most], np.concatenate([given[rank < LEAST_LABELLED], free]))

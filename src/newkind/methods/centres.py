@@ -21,6 +21,9 @@ __all__ = ["CentreMethod", "Centres", "ClusteringConfig", "fit_temperature"]
 COLDEST, HOTTEST = 1e-3, 1.0
 """Bounds of the temperature of squared distances, which lie in [0, 4] for unit vectors."""
 
+MOST_GIVEN = 20_000
+"""Largest number of labelled images that the temperature is fitted to."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ClusteringConfig(MethodConfig):
@@ -90,7 +93,12 @@ class Centres(nn.Module):
         )
         centers = found.centers if clamp else found.centers[known_first(found.labels, labels, k, n_known)]
         self.centers.copy_(centers)
-        self.scale.fill_(fit_temperature(self(x[labels >= 0]), labels[labels >= 0]))
+        given = torch.nonzero(labels >= 0)[:, 0]
+        if len(given) > MOST_GIVEN:  # one number needs no more
+            order = np.random.default_rng((images.seed, 0xCE7)).permutation(len(given))[:MOST_GIVEN]
+            given = given[torch.from_numpy(order)]
+        logits = self(x[given].to(self.centers.device)).cpu()
+        self.scale.fill_(fit_temperature(logits, labels[given]))
 
 
 class CentreMethod(Method):

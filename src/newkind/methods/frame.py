@@ -29,6 +29,8 @@ MOST_CELLS = 120_000_000
 no more than so many either."""
 SAMPLE_STEPS, LAST_STEPS = 30, 3
 """Largest number of iterations of a mixture with a sample of the images, and with all of them afterwards."""
+SEEDS = 2
+"""Unlabelled images per category that a sample has at least: new categories are seeded among them."""
 ROWS, PART = 131_072, 16_384
 """Largest number of features that are framed at once, and how many of more are framed at a time."""
 REFIT_BALANCE = 0.5
@@ -155,7 +157,8 @@ def find_prototypes(
 
     The mixture of very many images is fitted to a sample of them, and then takes a few steps with all.
     """
-    rows = sample_rows(images.labels.cpu().numpy(), most_rows(n_categories, MOST_CELLS), seed=images.seed)
+    given, most = images.labels.cpu().numpy(), most_rows(n_categories, MOST_CELLS)
+    rows = sample_rows(given, most, seed=images.seed, least_free=SEEDS * n_categories)
     if rows is None:
         z = frame.fit(features, images.labels, shrinkage=config.frame_shrinkage)
         sizes = _sizes(features, images.labels, images, config, n_categories)
@@ -198,7 +201,7 @@ def settle_prototypes(frame: Frame, features: Tensor, images: AllImages, config:
     known = labels >= 0
     p = p.clone()
     p[known] = F.one_hot(labels[known], p.shape[1]).to(p)
-    z = frame.fit(features, labels, shrinkage=config.frame_shrinkage)
+    z = frame.fit(features, images.labels, shrinkage=config.frame_shrinkage)
     found = refine_mixture(
         z,
         p.T @ z,

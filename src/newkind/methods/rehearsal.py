@@ -21,7 +21,7 @@ from scipy.optimize import linear_sum_assignment, minimize_scalar
 from torch import Tensor
 
 from newkind.clustering.sampling import most_rows, sample_rows
-from newkind.methods.frame import SAMPLE_STEPS, Frame, FrameConfig, find_prototypes
+from newkind.methods.frame import SAMPLE_STEPS, SEEDS, Frame, FrameConfig, find_prototypes
 from newkind.methods.method import AllImages
 
 __all__ = ["Fold", "ReadOut", "Rehearsal", "fit_read_out", "rehearse"]
@@ -206,7 +206,8 @@ def rehearse(
         None with too few labelled classes or images.
     """
     features, labels = images.features(), images.labels.cpu().numpy()
-    rows = sample_rows(labels, most_rows(n_categories, MOST_CELLS), seed=images.seed)
+    most = most_rows(n_categories, MOST_CELLS)
+    rows = sample_rows(labels, most, seed=images.seed, least_free=SEEDS * n_categories)
     one_start = replace(
         config, mixture_restarts=1
     )  # five take five times as long and calibrate no better than by 0.003

@@ -42,7 +42,7 @@ def configure(
     amount : Amount, optional
         Effort, epochs and views. They decide `epochs` of the training and `views` of the backbone.
     n_categories : int, "auto" or NCategories, optional
-        Number of categories, known and new together. Default: the true number if the data has a truth, otherwise "auto".
+        Number of categories, known and new together. Default: the true number if the data has the truth of every unlabelled image, otherwise "auto".
     at_most : int, optional
         Upper bound of an estimated number of categories. Not used with an `NCategories`, which has its own.
     settings : mapping, optional
@@ -62,7 +62,9 @@ def configure(
     recipe = recipe or (default_recipe(method, backbone.name) if method == "simgcd" else None)
     name = resolve_method(method, recipe)
     if not isinstance(n_categories, NCategories):
-        n_true = None if collection.truth is None else len(collection.truth.class_names)
+        truth, is_free = collection.truth, ~collection.catalog.is_labelled
+        # Unlabelled images without a truth may be of further classes.
+        n_true = len(truth.class_names) if truth is not None and (truth.labels[is_free] >= 0).all() else None
         n_categories = NCategories.read(n_categories, at_most=at_most, n_true=n_true)
     asked = DiscoverConfig(
         method_name=name,

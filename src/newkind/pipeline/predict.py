@@ -137,7 +137,9 @@ def probabilities(
     if not len(readable):
         return found
     device = next(model.network.method.parameters(), torch.zeros(0)).device
-    p = model.layout.probabilities(model.network.category_probabilities(torch.from_numpy(features[readable]).to(device)))
+    p = model.layout.probabilities(
+        model.network.category_probabilities(torch.from_numpy(features[readable]).to(device))
+    )
     if groups is not None:
         evidence, everything = GroupEvidence(groups[readable], torch.full((len(readable),), -1)), slice(0, len(p))
         evidence.add(p, everything)

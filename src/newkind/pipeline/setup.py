@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from newkind import distributed
 from newkind.backbone.loader import Backbone, load_backbone
@@ -65,19 +66,26 @@ def check_request(collection: Collection, config: DiscoverConfig) -> None:
             code="too-few-categories",
             setting=name,
         )
-    if asked.rule == "fixed" and (asked.number or 0) > len(catalog):
-        raise ConfigError(
-            f"`n_categories` is {asked.number:,}, but there are only {len(catalog):,} images.",
-            fix="Use a smaller number, or auto to estimate it.",
-            code="too-many-categories",
-            setting="n_categories",
-        )
+    _check_room(config, catalog.labels, catalog.n_known_classes)
     if getattr(config.method, "supervision", "") == "oracle" and collection.truth is None:
         raise ConfigError(
             "The supervision `oracle` needs the truth of the images.",
             fix="Use another `supervision`.",
             code="no-truth",
             setting="supervision",
+        )
+
+
+def _check_room(config: DiscoverConfig, labels: NDArray[np.integer], n_known: int) -> None:
+    """Raise if there are more new categories than unlabelled images that could be in them."""
+    number, n_free = config.n_categories.number or 0, int((labels < 0).sum())
+    if config.n_categories.rule == "fixed" and number - n_known > n_free:
+        raise ConfigError(
+            f"`n_categories` is {number:,}, which is {number - n_known:,} more than the {n_known:,} known classes, but only "
+            f"{n_free:,} images are unlabelled.",
+            fix="Use a smaller number, or auto to estimate it.",
+            code="too-many-categories",
+            setting="n_categories",
         )
 
 
@@ -123,6 +131,7 @@ def open_images(
         )
     if obstacles := find_obstacles(labels, catalog.class_names):
         raise obstacles[0]
+    _check_room(config, labels, catalog.n_known_classes)
     oracle = getattr(config.method, "supervision", "") == "oracle"
     return TrainingData(
         source=source,
