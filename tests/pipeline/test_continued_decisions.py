@@ -116,4 +116,9 @@ def test_a_class_that_a_person_named_counts_under_its_name(decided: tuple[Discov
     assert scores.by_name is not None
     assert scores.by_name == scores.accuracy
     assert scores.by_name.all > 0.9
-    assert {row.name: row.is_old for row in scores.classes} == {"red": True, "green": True, "fly": True, "beetle": False}
+    assert {row.name: row.is_old for row in scores.classes} == {
+        "red": True,
+        "green": True,
+        "fly": True,
+        "beetle": False,
+    }

@@ -56,7 +56,9 @@ class Refits:
         states = []
         for i, state in enumerate(answer.categories[j] for j in used):
             is_known = state.status == "known" or state.approved or state.renamed
-            states.append(CategoryState(state.id, state.id, "known" if is_known else "new", prototypes=(2 * i, 2 * i + 1)))
+            states.append(
+                CategoryState(state.id, state.id, "known" if is_known else "new", prototypes=(2 * i, 2 * i + 1))
+            )
         confidence = rng.uniform(0, 1, n).astype(np.float32)  # below a half, the model would assign a label elsewhere
         name = f"{len(self.found)}"
         self.found[name] = Answer(

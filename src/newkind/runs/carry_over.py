@@ -80,7 +80,9 @@ def with_stable_ids(answer: Answer, last: Answer, *, opened: Set[str] = frozense
     rows = np.array([last.row.get(name, -1) for name in answer.files], dtype=np.int64)
     both = (rows >= 0) & (answer.category >= 0) & (last.category[rows] >= 0)
     np.add.at(overlap, (answer.category[both], last.category[rows[both]]), 1)
-    names, other = ([state.id if state.status == "known" else None for state in each.categories] for each in (answer, last))
+    names, other = (
+        [state.id if state.status == "known" else None for state in each.categories] for each in (answer, last)
+    )
     partner = corresponding_categories(overlap, names, other).tolist()
     taken = {state.id for state in last.categories} | opened
     numbers = (f"new-{number:02d}" for number in range(1, 10**9))
