@@ -208,6 +208,11 @@ class DecidedRun:
         Returns
         -------
         Event
+
+        Raises
+        ------
+        RunError
+            With the code `learned-by-refit` if a refit has learned from the decision; undo the refit first.
         """
         return self.decide(Decision("undo", event=event))
 

@@ -2,11 +2,14 @@
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 import newkind as nk
+from newkind.runs.current_answer import current_answer
+from painted_run import write_run
 
 
 @pytest.fixture
@@ -89,3 +92,27 @@ def test_bad_input_is_one_error(fails, run: Path, tmp_path: Path) -> None:
     fails("nothing-to-redo", "redo", run, "--event", "3")
     fails("missing-file", "history", tmp_path)
     assert not (run / "decisions.sqlite").exists() or nk.load(run).history() == []
+
+
+def test_images_are_recognised_by_their_paths(newkind, tmp_path: Path) -> None:
+    """Of the data, of a folder that was added, and through links to both."""
+    data, march = tmp_path / "data", tmp_path / "march"
+    run = write_run(tmp_path / "run", data)
+    march.mkdir()
+    (tmp_path / "link").symlink_to(data)
+    (tmp_path / "alias").symlink_to(march)
+    text = run.assignments_file.read_text()
+    for name in ("1.png", "2.png"):  # images of added folders have absolute names
+        text = text.replace(f"img/2-0{name}", f"{march / name}")
+    run.assignments_file.write_text(text)
+    given = [
+        data / "img" / "3-01.png",
+        tmp_path / "link" / "img" / "3-02.png",
+        march / "1.png",
+        tmp_path / "alias" / "2.png",
+    ]
+    done = newkind("junk", run.folder, "img/3-03.png", *(os.path.relpath(path) for path in given))
+    assert done.returncode == 0, done.stderr
+    answer = current_answer(run)
+    junk = {name for name, status in zip(answer.files, answer.status, strict=True) if status == "junk"}
+    assert junk == {"img/3-01.png", "img/3-02.png", "img/3-03.png", str(march / "1.png"), str(march / "2.png")}

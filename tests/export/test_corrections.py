@@ -90,6 +90,33 @@ def test_round_trip(run: Discovery, tmp_path: Path, format: str, correct: Correc
     assert run.answer.last == last
 
 
+@pytest.mark.parametrize(("format", "correct"), [("labelstudio", in_label_studio), ("ecotaxa", in_ecotaxa)])
+def test_decisions_after_the_export_stay(run: Discovery, tmp_path: Path, format: str, correct: Correct) -> None:
+    """Only what was changed in the other program is a correction."""
+    kept, changed, fresh = run["new-02"].images[:3]
+    junk = next(line.file for line in run.assignments if line.status == "junk")
+    run.approve(files=[kept, changed])
+    path = exported(run, tmp_path, format)
+    correct(path, {changed: "apple", fresh: "new-02"})
+    run.move([kept, changed, fresh, junk], "Pyrus communis")
+    run.rename("new-02", "plum")
+    plan = plan_corrections(run.run, path, format=format)
+    assert {(d.kind, d.files, d.into) for d in plan.decisions} == {
+        ("move", (changed,), "apple"),
+        ("move", (fresh,), "new-02"),  # it was not reviewed before, so that this is an answer of a person
+    }
+    assert plan.n_unchanged > 0
+    run.apply(path, format=format)
+    after = {line.file: line.category for line in run.assignments}
+    assert [after[file] for file in (kept, changed, fresh, junk)] == [
+        "Pyrus communis",
+        "apple",
+        "plum",
+        "Pyrus communis",
+    ]
+    assert run.apply(path, format=format) == []
+
+
 def test_the_same_corrections_again_write_what_a_full_disk_had_kept_back(run: Discovery, tmp_path: Path) -> None:
     path = exported(run, tmp_path, "labelstudio")
     run.rename("new-01", "pear")  # so that both files are those of decisions

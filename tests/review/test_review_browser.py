@@ -524,6 +524,11 @@ def test_refit_shows_what_would_move(browser: Browser, tmp_path: Path, servers: 
         told(page, "Refitted")
         expect(page.locator("#category .facts").first).to_contain_text("known")
         assert answer_of(tmp_path).refit
+        go(page, server, "/history")
+        page.locator("[data-event='1']").click()  # the refit has learned from it
+        told(page, "Undo the refit first")
+        assert answer_of(tmp_path).last == 2
+        go(page, server, f"/category?id={moved}")
         page.keyboard.press("u")
         expect(page.locator("#category .facts").first).to_contain_text("new")
         assert not answer_of(tmp_path).refit

@@ -19,18 +19,21 @@ from painted_run import write_run
 KILLS = 30
 
 
-def decide_until_killed(server: Server, number: int, seconds: float, acknowledged: list[tuple[int, str]]) -> None:
-    """Rename a category again and again; keep the number and the name of every acknowledged event."""
+def decide_until_killed(
+    server: Server, number: int, seconds: float, last: int, acknowledged: list[tuple[int, str]]
+) -> None:
+    """Rename a category again and again, after event `last`; keep the number and the name of every acknowledged event."""
     timer = threading.Timer(seconds, server.kill)
     for i in range(10_000):
         name = f"name {number} {i}"
         try:
             decision = {"kind": "rename", "category": "new-01", "name": name}
-            done = server.post("/api/decide", {"decision": decision, "based_on": 10**8})
+            done = server.post("/api/decide", {"decision": decision, "based_on": last})
         except (OSError, http.client.HTTPException):
             timer.join()
             return
-        acknowledged.append((done["number"], name))
+        last = done["number"]
+        acknowledged.append((last, name))
         if i == 0:
             timer.start()
 
@@ -42,7 +45,7 @@ def test_nothing_acknowledged_is_lost(tmp_path: Path, servers: Servers) -> None:
     for number in range(KILLS):
         server = servers.start(run.folder)
         server.open()
-        decide_until_killed(server, number, chance.uniform(0.0, 0.15), acknowledged)
+        decide_until_killed(server, number, chance.uniform(0.0, 0.15), DecisionLog(run.folder).last, acknowledged)
     events = DecisionLog(run.folder).events()
     names = {event.number: event.decision.name for event in events}
     assert len(acknowledged) >= KILLS

@@ -9,6 +9,7 @@ import pytest
 from asgi_client import AsgiClient, MakeClient
 
 from newkind.runs.assignments import read_assignments
+from newkind.runs.decision import Decision, Event
 from newkind.runs.metadata import metadata_csv, metadata_from
 from newkind.runs.run import Run
 from painted_run import SCRIPT
@@ -205,6 +206,71 @@ def test_a_growth_page_is_answered_once(client: AsgiClient) -> None:
     assert client.post("/api/grow", again).status == 200
     assert client.post("/api/grow", again).status == 404
     assert client.workbench.decisions.log.last == 1
+
+
+def test_growing_is_refused_after_decisions_of_other_windows(client: AsgiClient) -> None:
+    growth = "0123456789"
+    page = client.post("/api/grow", {"growth": growth, "category": "new-01"}).json()
+    session = client.workbench.growths.get(growth)
+    assert session is not None
+    other = int(session.candidates[-1])  # not on this page
+    client.decide(kind="junk", lines=[other])
+    answer = {"growth": growth, "page": page["page"], "wrong": []}
+    refused = client.post("/api/grow", answer)
+    assert (refused.status, refused.json()["code"]) == (409, "stale")
+    assert client.workbench.decisions.log.last == 1
+    again = client.post("/api/grow", {"growth": growth, "category": "new-01"}).json()
+    assert again["n_candidates"] == page["n_candidates"] - 1
+    assert client.post("/api/grow", answer).status == 200
+
+
+def test_growing_is_refused_after_a_decision_between_its_own(
+    client: AsgiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    growth, workbench = "0123456789", client.workbench
+    page = client.post("/api/grow", {"growth": growth, "category": "new-01"}).json()
+    decide = workbench.decide
+
+    def late(decision: Decision, based_on: int) -> Event:
+        workbench.decisions.decide(Decision("note", text="from another window"))
+        return decide(decision, based_on)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(workbench, "decide", late)
+        refused = client.post("/api/grow", {"growth": growth, "page": 0, "wrong": []})
+    assert (refused.status, refused.json()["code"]) == (409, "stale")
+    assert (workbench.snapshot.answer.status[page["shown"]] == "approved").all()  # the answers are kept
+
+
+def test_images_that_nobody_looked_at_are_not_approved_after_other_decisions(client: AsgiClient) -> None:
+    growth = "0123456789"
+    client.post("/api/grow", {"growth": growth, "category": "new-01"})
+    session = client.workbench.growths.get(growth)
+    assert session is not None
+    session.growth.phase, session.growth.cut = "done", len(session.candidates)
+    answer = client.workbench.snapshot.answer
+    lines = [line for line in session.unlooked if answer.categories[answer.category[line]].id == "apple"]
+    assert lines
+    client.decide(kind="approve", category="apple")
+    refused = client.post("/api/grown", {"growth": growth})
+    assert (refused.status, refused.json()["code"]) == (409, "stale")
+    assert set(lines) <= set(client.workbench.snapshot.answer.members("apple").tolist())
+
+
+def test_images_to_check_after_those_that_were_skipped(client: AsgiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(3):
+        for k, lines in enumerate(client.workbench.snapshot.members):
+            if len(lines):
+                state = client.workbench.snapshot.categories[k]
+                client.decide(kind="reject", category=state.id, lines=lines.tolist())
+    monkeypatch.setattr("newkind.review.data_routes.MOST_DOUBTFUL", 5)
+    pages = [client.get(f"/api/doubtful?kind=unplaced&skip={skip}").json() for skip in ("", "5", "10", "999")]
+    lines = [[image["line"] for image in page["images"]] for page in pages]
+    assert len({page["n"] for page in pages}) == 1
+    assert pages[0]["n"] > 10
+    assert [len(own) for own in lines] == [5, 5, min(5, pages[0]["n"] - 10), 0]
+    assert len(set(lines[0] + lines[1] + lines[2])) == sum(map(len, lines))
+    assert client.get("/api/doubtful?kind=unplaced&skip=-1").status == 404
 
 
 def test_images_to_check_have_their_choices(client: AsgiClient) -> None:

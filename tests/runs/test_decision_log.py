@@ -141,3 +141,26 @@ def test_a_damaged_schema_that_is_not_text(log: DecisionLog) -> None:
     log.file.write_bytes(content[:at] + b"CREATE TABL\xa9 events" + content[at + 19 :])
     with raises(RunError, "unreadable"):
         DecisionLog(log.file.parent).events()
+
+
+def test_another_log_in_its_place_is_read_from_the_start(log: DecisionLog, tmp_path: Path) -> None:
+    """As when a run is overwritten that is open elsewhere."""
+    for name in ("bee", "wasp"):
+        log.append(Decision("rename", category=A, name=name))
+    assert DecisionLog(tmp_path).retire() == tmp_path / "decisions-1.sqlite"
+    with raises(RunError, "stale"):
+        log.append(Decision("junk", files=("1",)), based_on=2)
+    assert (log.last, DecisionLog(tmp_path).events()) == (0, [])
+    first = log.append(Decision("junk", files=("1",)), based_on=0)
+    assert first.number == 1
+    assert log.events() == DecisionLog(tmp_path).events() == [first]
+
+
+def test_a_longer_log_in_its_place_is_noticed_too(log: DecisionLog, tmp_path: Path) -> None:
+    log.append(Decision("rename", category=A, name="bee"))
+    assert len(log.events()) == 1
+    other = DecisionLog(tmp_path)
+    other.retire()
+    others = [other.append(Decision("junk", files=(f"{i}",))) for i in range(3)]
+    assert log.events() == others
+    assert log.append(Decision("junk", files=("4",))).number == 4

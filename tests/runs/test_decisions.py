@@ -10,6 +10,7 @@ from error_codes import raises
 from newkind.errors import RunError
 from newkind.runs.assignments import read_assignments, read_categories
 from newkind.runs.decision import Decision
+from newkind.runs.decision_log import DecisionLog
 from newkind.runs.decisions import Decisions
 from newkind.runs.write_answer import write_answer
 
@@ -313,3 +314,24 @@ def test_names_edited_by_hand_are_followed_nowhere_and_told(
     caplog.clear()
     write_answer(run)
     assert not caplog.records
+
+
+def test_a_run_that_was_overwritten_is_not_decided_about(decisions: Decisions) -> None:
+    """The log of the new run stays as it is, whether the old one had decisions or not."""
+    run = decisions.run
+    assert decisions.answer.last == 0
+    run.update_config(fingerprint="another run")
+    for based_on in (None, 0):
+        with raises(RunError, "stale"):
+            decisions.decide(Decision("rename", category="new-01", name="bee"), based_on=based_on)
+    assert DecisionLog(run.folder).events() == []
+    assert Decisions(run).decide(Decision("rename", category="new-01", name="bee")).number == 1
+
+
+def test_an_answer_that_was_replaced_without_decisions_is_read_again(decisions: Decisions) -> None:
+    run = decisions.run
+    assert len(decisions.answer) == 40
+    other = small_run(run.folder.parent / "other", 30)
+    for name in ("assignments.csv", "categories.json"):
+        (other.folder / name).replace(run.folder / name)
+    assert len(decisions.answer) == 30

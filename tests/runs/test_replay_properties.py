@@ -5,15 +5,17 @@ import json
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_decisions import KINDS, no_refit, random_events
+from random_decisions import ALL_KINDS, KINDS, Refits, no_refit, random_events
 from small_answer import small_answer
 
 from newkind.runs.answer import Answer
 from newkind.runs.decision import Decision, Event, event_from_json
 from newkind.runs.replay import apply, effective, last_redoable, last_undoable, replay
+from newkind.runs.resolve import resolve_undo
 
 MODEL = small_answer(30)
 sequences = given(kinds=st.lists(st.sampled_from(KINDS), max_size=25), seed=st.integers(0, 10_000))
+with_refits = given(kinds=st.lists(st.sampled_from(ALL_KINDS), max_size=25), seed=st.integers(0, 10_000))
 
 
 def state_of(answer: Answer) -> object:
@@ -39,13 +41,46 @@ def test_replay_is_deterministic_and_the_same_step_by_step(kinds: list[str], see
 @sequences
 def test_every_answer_is_consistent(kinds: list[str], seed: int) -> None:
     answer = replay(MODEL, random_events(MODEL, kinds, seed), no_refit)
+    check_consistent(answer)
+    assert sorted(p for state in answer.categories for p in state.prototypes) == list(range(5))
+
+
+@settings(max_examples=100, deadline=None)
+@with_refits
+def test_every_answer_with_refits_is_consistent(kinds: list[str], seed: int) -> None:
+    refits = Refits()
+    events = random_events(MODEL, kinds, seed, refits)
+    answer = replay(MODEL, events, refits)
+    check_consistent(answer)
+    prototypes = [p for state in answer.categories for p in state.prototypes]
+    assert len(set(prototypes)) == len(prototypes)
+    while (last := last_undoable(events)) is not None:
+        events.append(Event(len(events) + 1, "", "", 0, resolve_undo(Decision("undo", event=last), events)))
+        check_consistent(replay(MODEL, events, refits))
+    assert state_of(replay(MODEL, events, refits)) == state_of(MODEL)
+
+
+@settings(max_examples=60, deadline=None)
+@with_refits
+def test_any_undo_or_redo_leaves_a_consistent_answer_with_refits(kinds: list[str], seed: int) -> None:
+    """Also those that are refused now, which logs of earlier versions may have."""
+    refits = Refits()
+    events = random_events(MODEL, kinds, seed, refits)
+    for event in effective(events):
+        undone = [*events, Event(len(events) + 1, "", "", 0, Decision("undo", event=event.number))]
+        answer = replay(MODEL, undone, refits)
+        check_consistent(answer)
+        assert (answer.status[MODEL.status != "labelled"] != "labelled").all()
+
+
+def check_consistent(answer: Answer) -> None:
+    """Fail if parts of an answer contradict each other."""
     k = len(answer.categories)
     assert answer.files == MODEL.files
     assert answer.category.min() >= -1
     assert max(answer.category.max(), answer.second.max()) < k
     names = [state.name for state in answer.categories]
     assert len(set(names)) == k
-    assert sorted(p for state in answer.categories for p in state.prototypes) == list(range(5))
     assert set(answer.status) <= {"labelled", "known", "new", "unsure", "approved", "junk"}
     assert (answer.category[answer.status == "junk"] == -1).all()
     assert ((answer.category >= 0) | np.isin(answer.status, ("junk", "unsure"))).all()

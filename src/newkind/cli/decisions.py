@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -191,19 +192,26 @@ def _open(run: str) -> Decisions:
 
 
 def _images(decisions: Decisions, names: list[str] | None, list_file: Path | None) -> tuple[str, ...]:
-    """Names of images as the run has them; paths inside its data folder are shortened."""
-    import os
-
+    """Names of images as the run has them; they may be given as paths."""
     from newkind.data.list_names import read_names
 
     known, root = decisions.answer.row, decisions.run.config().get("root")
-
-    def own(name: str) -> str:
-        short = name if root is None else os.path.relpath(os.path.abspath(name), root).replace(os.sep, "/")
-        return short if name not in known and short in known else name
-
     found = list(names or []) + ([] if list_file is None else read_names(list_file))
-    return tuple(own(name) for name in found)
+    return tuple(next((own for own in _possible_names(name, root) if own in known), name) for name in found)
+
+
+def _possible_names(name: str, root: str | None) -> Iterator[str]:
+    """Names that a run may have for an image: as it is given, its path, as of an added folder, or relative to the data folder."""
+    import os
+
+    yield name
+    if "\0" in name:
+        return
+    for resolved in (os.path.abspath, os.path.realpath):
+        path = resolved(name)
+        yield path
+        for folder in () if root is None else (root, os.path.realpath(root)):
+            yield os.path.relpath(path, folder).replace(os.sep, "/")
 
 
 def _decide(run: str | Decisions, decision: Decision, *, dry_run: bool, author: str | None) -> None:

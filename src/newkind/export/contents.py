@@ -30,7 +30,7 @@ class ExportItem:
     category_id : str
         Id of its category; empty for none.
     is_named : bool
-        Whether the name of its category is that of a known class, or was given by a person.
+        Whether the name of its category is that of a class of the labelled images, or was given by a person.
     metadata : dict of str to str
         Further columns of the data.
     """

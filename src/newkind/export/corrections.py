@@ -42,7 +42,8 @@ class CorrectionPlan:
     decisions : list of Decision
         In the order in which they are recorded.
     n_unchanged : int
-        Number of images whose category a person had confirmed before.
+        Number of images whose category a person had confirmed before, or had confirmed when the file was exported, whatever was
+        decided since.
     unknown : list of str
         Items of the file that are not in the run.
     contradicting : list of str
@@ -60,7 +61,8 @@ def plan_corrections(run: Run, path: Path, *, format: str) -> CorrectionPlan:
 
     An image that the file confirms in its category is approved. One that it puts elsewhere is moved. A name that is new
     renames a category if all images of that category have it and no others, and opens a new category otherwise. `junk`
-    marks images as junk. Images about which nobody decided are left alone.
+    marks images as junk. Images about which nobody decided are left alone, and so are those that a person had put there before the
+    export: the file only repeats it.
 
     Parameters
     ----------
@@ -103,16 +105,37 @@ def plan_corrections(run: Run, path: Path, *, format: str) -> CorrectionPlan:
     names = {correction.file: correction.category for correction in known}
     contradicting = sorted({c.file for c in known if c.category != names[c.file]})
     names = {file: name for file, name in names.items() if file not in contradicting}
-    return _plan(answer, names, _ids_at_export(decisions, known), unknown, contradicting)
+    exported = _answers_at_export(decisions, known)
+    same = {c.file for c in known if c.event in exported and _was_reviewed(exported[c.event], c)}.intersection(names)
+    names = {file: name for file, name in names.items() if file not in same}
+    plan = _plan(answer, names, _ids_at_export(answer, exported), unknown, contradicting)
+    return replace(plan, n_unchanged=plan.n_unchanged + len(same))
 
 
-def _ids_at_export(decisions: Decisions, known: Sequence[Correction]) -> dict[str, str]:
+def _answers_at_export(decisions: Decisions, known: Sequence[Correction]) -> dict[int, Answer]:
+    """Answers after the last events before the export, by the number of the event, if there were decisions since."""
+    last = decisions.answer.last
+    return {event: decisions.at(event) for event in sorted({c.event for c in known}) if 0 <= event < last}
+
+
+def _was_reviewed(answer: Answer, correction: Correction) -> bool:
+    """Whether a person had put an image where the correction puts it at the time of the export, so that it says nothing new."""
+    row = answer.row[correction.file]
+    if answer.status[row] == JUNK:
+        return correction.category == JUNK_CHOICE
+    k = int(answer.category[row])
+    # EcoTaxa shows a category with its parent: `Copepoda<Maxillopoda`.
+    written = {correction.category, correction.category.partition("<")[0]}
+    return answer.status[row] in (APPROVED, LABELLED) and plain_text(answer.categories[k].name) in map(
+        plain_text, written
+    )
+
+
+def _ids_at_export(answer: Answer, exported: dict[int, Answer]) -> dict[str, str]:
     """Names of categories at the time of the export to their ids: a category may have been renamed since."""
-    answer = decisions.answer
-    events = {correction.event for correction in known if 0 <= correction.event < answer.last}
     found: dict[str, str] = {}
-    for event in sorted(events):
-        found |= {state.name: state.id for state in decisions.at(event).categories}
+    for before in exported.values():
+        found |= {state.name: state.id for state in before.categories}
     found |= {state.id: state.id for state in answer.categories} | {s.name: s.id for s in answer.categories}
     return {plain_text(name): id for name, id in found.items()} | found
 

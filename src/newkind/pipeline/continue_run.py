@@ -27,7 +27,7 @@ from newkind.pipeline.continued_answer import FEWEST, n_used, open_categories, s
 from newkind.pipeline.continued_images import ContinuedImages
 from newkind.pipeline.refit import Refit, model_in_use, solve, stored_features
 from newkind.pipeline.results import Outcome
-from newkind.runs.answer import LABELLED, Answer, answer_of
+from newkind.runs.answer import APPROVED, LABELLED, Answer, answer_of
 from newkind.runs.assignments import assignments_csv, assignments_of, category_rows, write_assignments
 from newkind.runs.assignments_record import write_recorded
 from newkind.runs.carried import carry_decisions
@@ -314,7 +314,8 @@ def _model_answer(
     lines = assignments_of(start.files, labels, categories, found, min_confidence=least)
     by_file = {line.file: line for line in own.assignments()} if start.rejected else {}
     for row in start.rejected:
-        lines[row] = by_file.get(start.files[row], lines[row])
+        if start.status[row] != APPROVED:  # the refit has those as labels
+            lines[row] = by_file.get(start.files[row], lines[row])
     return answer_of(lines, categories)
 
 

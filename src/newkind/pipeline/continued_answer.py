@@ -56,8 +56,10 @@ def start_answer(images: ContinuedImages, model_before: Answer) -> Answer:
     category[changed], status[changed] = label[changed], LABELLED
     rejected = {}
     for i, r in enumerate(row.tolist()):
-        if r >= 0 and r in before.rejected:
-            rejected[i] = before.rejected[r] - ({states[label[i]].id} if changed[i] else set())
+        ids = before.rejected.get(r, frozenset()) - ({states[label[i]].id} if changed[i] else set())
+        if ids:
+            rejected[i] = ids
+    confirmed = known & ~changed & (status == LABELLED) & np.isin(row, list(before.confirmed))
     return Answer(
         files=tuple(images.names),
         category=category.astype(np.int64),
@@ -70,6 +72,7 @@ def start_answer(images: ContinuedImages, model_before: Answer) -> Answer:
         categories=states,
         merged=dict(before.merged),
         rejected=rejected,
+        confirmed=frozenset(np.flatnonzero(confirmed).tolist()),
         notes=before.notes,
     )
 
@@ -83,6 +86,7 @@ def _with_classes(before: Answer, names: Sequence[str]) -> tuple[tuple[CategoryS
         if k is None:
             k = len(states)
             states.append(CategoryState(name, name, "known", given=True))
+        states[k] = replace(states[k], given=True)
         place.append(k)
     return tuple(states), np.array([*place, -1], dtype=np.int64)
 

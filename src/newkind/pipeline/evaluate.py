@@ -38,6 +38,9 @@ class RunScores:
 def evaluate_run(run: Run, truth_file: Path, reading: ReadingConfig | None = None) -> RunScores:
     """Score the unlabelled images of a run. Classes that the run knew are Old; all others are New.
 
+    These are the classes of its labelled images, and categories that a person named before the model learned from it, in a run that
+    was continued or refitted. A known category without a name stands for no class of the truth, so that it is matched as a new one.
+
     Parameters
     ----------
     run : Run
@@ -53,9 +56,11 @@ def evaluate_run(run: Run, truth_file: Path, reading: ReadingConfig | None = Non
     """
     truth = read_truth(truth_file, **(reading or ReadingConfig()).given())
     answer = current_answer(run)
-    known = {state.id for state in answer.categories if state.given}
+    # A class that was given is called by its id, as in the truth, also if it was renamed; others as persons call them.
+    label = {state.id: state.id if state.given else state.name for state in answer.categories} | {"": ""}
+    id_of = {state.name: state.id for state in answer.categories if state.given}
+    known = {label[s.id] for s in answer.categories if s.given or (s.renamed and s.status == "known")}
     is_labelled = model_answer(run).status == LABELLED
-    # By id: a renamed class is still the class that the truth names.
     lines = [line for line, given in zip(answer.assignments_by_id(), is_labelled, strict=True) if not given]
     true_class = {line.file: truth.get(line.file) or truth.get(plain_name(line.file)) for line in lines}
     scored = [line for line in lines if true_class[line.file]]
@@ -66,10 +71,10 @@ def evaluate_run(run: Run, truth_file: Path, reading: ReadingConfig | None = Non
             code="no-truth",
             file=truth_file,
         )
-    true = np.array([true_class[line.file] for line in scored])
+    true = np.array([id_of.get(name, name) for line in scored if (name := true_class[line.file])])
     found = evaluate(
         true,
-        np.array([line.category for line in scored]),
+        np.array([label[line.category] for line in scored]),
         np.array([name in known for name in true]),
         known_names=sorted(known),
         confidence=[line.confidence for line in scored],

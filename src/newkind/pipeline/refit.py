@@ -274,7 +274,7 @@ def stored_features(run: Run, answer: Answer) -> NDArray[np.float16]:
 def _own_answer(problem: Problem, method: Modern, groups: NDArray[np.int64] | None, *, min_confidence: float) -> Answer:
     """Answer of the new model."""
     categories = [
-        Category(state.id, status, prototypes[0], 0, 0.0, id=state.id, prototypes=prototypes)
+        Category(state.id, status, prototypes[0], 0, 0.0, id=state.id, prototypes=prototypes, given=state.given)
         for state, status, prototypes in zip(problem.states, problem.statuses, problem.prototypes, strict=True)
     ]
     found = _predictions(problem, method, groups)

@@ -30,6 +30,7 @@ STATIC = Path(__file__).parent / "static"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 STATUSES = {
     "stale": 409,
+    "learned-by-refit": 409,
     "locked": 503,
     "cannot-write": 503,
     "unreadable": 503,

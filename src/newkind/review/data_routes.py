@@ -94,12 +94,15 @@ def _category(snapshot: Snapshot, k: int) -> dict[str, Any]:
 
 
 def _doubtful(request: Request) -> Response:
+    """The most doubtful images of one kind, after the first `skip` ones, which the page has shown already."""
     snapshot = workbench_of(request).snapshot
     about = request.query_params.get("kind", "")
     if about not in KINDS_OF_IMAGES:
         raise not_found("There is no such list of images.")
     answer, found = snapshot.answer, doubtful_lines(snapshot, about)
-    lines = found[:MOST_DOUBTFUL]
+    skipped = request.query_params.get("skip", "")
+    start = line_of(skipped, 10**9) if skipped else 0
+    lines = found[start : start + MOST_DOUBTFUL]
     choices = [_choices(snapshot, int(line)) for line in lines]
     used = {k for each in choices for k, _ in each}
     return as_json(

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from newkind.data import printable
+from newkind.errors import RunError
 from newkind.pipeline.refit import accept_refit, plan_refit
 from newkind.review.data_routes import as_json
 from newkind.review.growths import GrowthSession
@@ -73,24 +74,32 @@ def _grow(workbench: Workbench, content: dict[str, Any]) -> dict[str, Any]:
     session = workbench.growths.get(key)
     if session is None or session.page != content["page"]:
         raise not_found("This growth is not in progress any more. Start again; your answers are kept.")
+    _refuse_if_stale(workbench, session)
     wrong = set(line_numbers(content.get("wrong"), len(snapshot.answer)))
     shown, files = session.shown, snapshot.answer.files
     right = tuple(files[line] for line in shown if line not in wrong)
     not_in = tuple(files[line] for line in shown if line in wrong)
-    session.number = _record_page(workbench, session, right, not_in)
+    session.number += _record_page(workbench, session, right, not_in)
     session.answer(wrong)
+    _refuse_if_stale(workbench, session)
     return _growth_page(session)
 
 
 def _record_page(workbench: Workbench, session: GrowthSession, right: tuple[str, ...], wrong: tuple[str, ...]) -> int:
-    """Record the answers about one page; returns the number of the last event."""
-    number = session.number
-    if right:
-        decision = Decision("approve", category=session.category, files=right)
-        number = workbench.decide(decision, number).number
-    if wrong:
-        number = workbench.decide(Decision("reject", category=session.category, files=wrong), number).number
-    return number
+    """Record the answers about one page; returns the number of decisions."""
+    found = [Decision("approve", category=session.category, files=right)] if right else []
+    found += [Decision("reject", category=session.category, files=wrong)] if wrong else []
+    for decision in found:
+        workbench.decide(decision, session.number)
+    return len(found)
+
+
+def _refuse_if_stale(workbench: Workbench, session: GrowthSession) -> None:
+    """Raise if there are other decisions than those of the growth: its candidates may be decided by now."""
+    if workbench.decisions.log.last != session.number:
+        raise RunError(
+            "Decisions were made in another window.", fix="Refresh the page. Your answers are kept.", code="stale"
+        )
 
 
 def _growth_page(session: GrowthSession) -> dict[str, Any]:
@@ -119,6 +128,7 @@ def _grown(workbench: Workbench, content: dict[str, Any]) -> dict[str, Any]:
     session = workbench.growths.get(key) if isinstance(key, str) else None
     if session is None or session.growth.phase != "done":
         raise not_found("This growth is not in progress any more. Start again; your answers are kept.")
+    _refuse_if_stale(workbench, session)
     files = tuple(workbench.snapshot.answer.files[line] for line in session.unlooked)
     if not files:
         raise bad_request("There is nothing to approve.")

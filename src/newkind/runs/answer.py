@@ -86,6 +86,8 @@ class Answer:
         Id of each category that was merged away, to the id of the category that has its images now.
     rejected : dict of int to frozenset of str, default={}
         Row of an image, to ids of the categories that it does not belong to.
+    confirmed : frozenset of int, default=frozenset()
+        Rows of images whose label a person confirmed.
     notes : tuple of Decision, default=()
         Notes in order.
     refit : str, default=""
@@ -105,6 +107,7 @@ class Answer:
     categories: tuple[CategoryState, ...]
     merged: dict[str, str] = field(default_factory=dict)
     rejected: dict[int, frozenset[str]] = field(default_factory=dict)
+    confirmed: frozenset[int] = frozenset()
     notes: tuple[Decision, ...] = ()
     refit: str = ""
     last: int = 0
@@ -194,6 +197,7 @@ class Answer:
                 id=state.id,
                 approved=state.approved,
                 prototypes=state.prototypes,
+                given=state.given,
             )
             for k, state in enumerate(self.categories)
         ]
@@ -254,7 +258,7 @@ def answer_of(assignments: Sequence[Assignment], categories: Sequence[Category])
                 id=category.id,
                 name=category.name,
                 status=category.status,
-                given=category.status == "known",
+                given=bool(category.given),
                 prototypes=category.prototypes,
             )
             for category in categories

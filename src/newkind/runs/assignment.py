@@ -54,6 +54,9 @@ class Category:
         Whether a person approved the category.
     prototypes : tuple of int, default=()
         All its indices in the classifier; several after a merge, none after a split, until the run is refitted.
+    given : bool, optional
+        Whether it was a class of the labelled images when the run was made. In a continued run, a category that a person named or
+        approved before is known, but was not given. Default: whether it is known.
     """
 
     name: str
@@ -65,6 +68,11 @@ class Category:
     id: str = ""
     approved: bool = False
     prototypes: tuple[int, ...] = ()
+    given: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.given is None:
+            object.__setattr__(self, "given", self.status == "known")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +166,7 @@ def _rows(file: Iterable[str]) -> Iterator[dict[str, str]]:
 
 
 def category_from_json(row: dict[str, Any]) -> Category:
-    """Category from an entry of categories.json; earlier versions wrote neither `id` nor `prototypes`."""
+    """Category from an entry of categories.json; earlier versions wrote neither `id` nor `prototypes` nor `given`."""
     found = Category(**row)
     prototypes = tuple(found.prototypes) or ((found.prototype,) if found.prototype >= 0 else ())
     if found.n_images < 0 or not 0 <= found.mean_confidence <= 1.01 or min(prototypes, default=0) < 0:

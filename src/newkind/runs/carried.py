@@ -78,7 +78,8 @@ def _decisions(start: Answer, model: Answer) -> Iterable[Decision]:
             yield Decision("rename", category=state.id, name=state.name)
     for state in there:
         rows = start.members(state.id)
-        if files := _files(start, rows[start.status[rows] == APPROVED]):
+        is_confirmed = (start.status[rows] == APPROVED) | np.isin(rows, list(start.confirmed))
+        if files := _files(start, rows[is_confirmed]):
             yield Decision("approve", category=state.id, files=files)
     if files := _files(start, np.flatnonzero(start.status == JUNK)):
         yield Decision("junk", files=files)

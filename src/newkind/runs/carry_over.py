@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -45,7 +45,8 @@ def carry_over(run: Run, following: Run) -> Iterator[None]:
         decided = run.model_categories_file.exists()
         if decided:
             last, found = model_answer(run), model_answer(following)
-            stable = with_stable_ids(found, last)
+            events = DecisionLog(run.folder).events()
+            stable = with_stable_ids(found, last, opened={name for event in events for name in event.decision.ids})
             lines = stable.assignments()
             write_recorded(following, following.model_assignments_file, assignments_csv(lines), n_rows=len(lines))
             following.write_json(following.model_categories_file, category_rows(stable.list_categories()))
@@ -59,7 +60,7 @@ def carry_over(run: Run, following: Run) -> Iterator[None]:
         logger.info(f"{count(n, 'decision')} of the run {'is' if n == 1 else 'are'} kept and applied.{changed}")
 
 
-def with_stable_ids(answer: Answer, last: Answer) -> Answer:
+def with_stable_ids(answer: Answer, last: Answer, *, opened: Set[str] = frozenset()) -> Answer:
     """Answer whose new categories have the ids of those that they correspond to in the last answer.
 
     Parameters
@@ -68,6 +69,8 @@ def with_stable_ids(answer: Answer, last: Answer) -> Answer:
         Answer of a model.
     last : Answer
         Earlier answer of a model about the same images.
+    opened : set of str, default=frozenset()
+        Ids of categories that persons opened, which no other category may get.
 
     Returns
     -------
@@ -77,9 +80,11 @@ def with_stable_ids(answer: Answer, last: Answer) -> Answer:
     rows = np.array([last.row.get(name, -1) for name in answer.files], dtype=np.int64)
     both = (rows >= 0) & (answer.category >= 0) & (last.category[rows] >= 0)
     np.add.at(overlap, (answer.category[both], last.category[rows[both]]), 1)
-    names, other = ([state.id if state.given else None for state in each.categories] for each in (answer, last))
+    names, other = (
+        [state.id if state.status == "known" else None for state in each.categories] for each in (answer, last)
+    )
     partner = corresponding_categories(overlap, names, other).tolist()
-    taken = {state.id for state in last.categories}
+    taken = {state.id for state in last.categories} | opened
     numbers = (f"new-{number:02d}" for number in range(1, 10**9))
     ids = []
     for state, k in zip(answer.categories, partner, strict=True):

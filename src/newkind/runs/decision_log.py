@@ -97,12 +97,14 @@ class DecisionLog:
         Raises
         ------
         RunError
-            With the code `stale` if later events than `based_on` conflict with the decision.
+            With the code `stale` if later events than `based_on` conflict with the decision, or if the log was replaced since.
         """
         with self._opened(write=True) as connection, _transaction(connection):
             events = self._all(connection)
             last = events[-1].number if events else 0
-            seen = last if based_on is None else min(based_on, last)
+            seen = last if based_on is None else based_on
+            if seen > last:
+                raise _replaced()
             if check is not None:
                 decision = check(events, decision)
             self._refuse_if_stale(decision, events, seen)
@@ -141,8 +143,13 @@ class DecisionLog:
             return self._all(connection)[after:]
 
     def _all(self, connection: sqlite3.Connection) -> list[Event]:
-        """All events; those that were read before are not read again, because the log only grows."""
+        """All events; those that were read before are not read again, because the log only grows.
+
+        When the run was overwritten, another log is in the place of the one that was read. It does not have the last event of that one.
+        """
         with self._reading:
+            if self._events and not _contains(connection, self._events[-1]):
+                self._events = []
             self._events += _read(connection, len(self._events))
             return list(self._events)
 
@@ -278,6 +285,16 @@ def _has_events(connection: sqlite3.Connection) -> bool:
     return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'events'").fetchone() is not None
 
 
+def _contains(connection: sqlite3.Connection, event: Event) -> bool:
+    """Whether the log has an event, as it was read before."""
+    if not _has_events(connection):
+        return False
+    row = connection.execute(
+        "SELECT number, time, author, based_on, kind, decision FROM events WHERE number = ?", (event.number,)
+    ).fetchone()
+    return bool(row == _row(event))
+
+
 def _read(connection: sqlite3.Connection, after: int) -> Iterator[Event]:
     if not _has_events(connection):
         return
@@ -297,6 +314,15 @@ def _parsed(decision: str) -> Any:
         return parse_json(decision, dict)
     except InvalidJson as error:
         raise RunError(f"The log of decisions is damaged ({error}).", code="unreadable") from None
+
+
+def _replaced() -> RunError:
+    """Error for a decision about a run that was overwritten since its author looked."""
+    return RunError(
+        "The run was overwritten in the meantime, and its decisions were put aside.",
+        fix="Look at the current answer and decide again.",
+        code="stale",
+    )
 
 
 def _plain(author: str) -> str:

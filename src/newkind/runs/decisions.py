@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from functools import partial
 
+from newkind.errors import RunError
 from newkind.runs.answer import Answer
 from newkind.runs.current_answer import keep_model_answer, load_refit, model_answer
 from newkind.runs.decision import Decision, Event
@@ -31,6 +33,7 @@ class Decisions:
         self._answer: Answer | None = None
         self._model_answer: Answer | None = None
         self._model_time = -1
+        self._fingerprint = ""
         self._updating = threading.RLock()
 
     @property
@@ -58,8 +61,8 @@ class Decisions:
         Raises
         ------
         RunError
-            As in `resolve`; with the code `nothing-to-undo` or `nothing-to-redo`; with the code `stale` as in
-            `DecisionLog.append`.
+            As in `resolve` and `resolve_undo`; with the code `stale` as in `DecisionLog.append`, or if the run was overwritten since
+            its answer was first read.
         """
         return self.log.append(decision, author=author, based_on=based_on, check=self._check)
 
@@ -75,9 +78,24 @@ class Decisions:
         return found, self._replayed([*events, following])
 
     def _check(self, events: list[Event], decision: Decision) -> Decision:
+        self._refuse_if_overwritten()
         found = self._resolved(events, decision)
         keep_model_answer(self.run)
         return found
+
+    def _refuse_if_overwritten(self) -> None:
+        """Raise if another run is in the folder than the one whose answer was read: what was seen there is of no use for it."""
+        if self._fingerprint and self._fingerprint != self._fingerprint_now():
+            raise RunError(
+                f"{self.run.folder} was overwritten by another run in the meantime.",
+                fix="Open the run again, or start `newkind review` again.",
+                code="stale",
+                folder=self.run.folder,
+            )
+
+    def _fingerprint_now(self) -> str:
+        """Fingerprint of settings and data of the run in the folder; empty if it has no config.json."""
+        return str(self.run.config()["fingerprint"]) if self.run.config_file.exists() else ""
 
     def _resolved(self, events: list[Event], decision: Decision) -> Decision:
         if decision.kind in ("undo", "redo"):
@@ -104,6 +122,7 @@ class Decisions:
         if self._model_answer is None or self._is_outdated():
             self._model_time = self._time_of_model_answer()
             self._model_answer = model_answer(self.run)
+            self._fingerprint = self._fingerprint or self._fingerprint_now()
         return replay(self._model_answer, events, partial(load_refit, self.run))
 
     def _is_outdated(self) -> bool:
@@ -111,8 +130,8 @@ class Decisions:
         return self._model_time != self._time_of_model_answer()
 
     def _time_of_model_answer(self) -> int:
-        """Time when the answer of the model was written; 0 if it was never replaced since there are decisions."""
-        try:
-            return self.run.model_categories_file.stat().st_mtime_ns
-        except FileNotFoundError:
-            return 0
+        """Time when the answer of the model was written; 0 if there is none."""
+        for path in (self.run.model_categories_file, self.run.categories_file):
+            with suppress(FileNotFoundError):
+                return path.stat().st_mtime_ns
+        return 0

@@ -108,6 +108,7 @@ class _Draft:
         self.states: list[CategoryState | None] = list(start.categories)
         self.place = {state.id: k for k, state in enumerate(start.categories)}
         self.merged, self.rejected = dict(start.merged), dict(start.rejected)
+        self.confirmed = set(start.confirmed)
         self.notes, self.refit = list(start.notes), start.refit
 
     def answer(self, *, last: int) -> Answer:
@@ -126,6 +127,7 @@ class _Draft:
             categories=tuple(state for state in self.states if state is not None),
             merged=self.merged,
             rejected=self.rejected,
+            confirmed=frozenset(self.confirmed),
             notes=tuple(self.notes),
             refit=self.refit,
             last=last,
@@ -176,6 +178,7 @@ class _Draft:
             self.second[away[self.second[away] == k]] = -1
             self.category[rows] = k
             self.status[away] = APPROVED
+        self.confirmed |= set(rows[self.status[rows] == LABELLED].tolist())
         self.status[rows[self.status[rows] != LABELLED]] = APPROVED
         self.confidence[rows] = 1
         self.second_confidence[rows] = 0
@@ -292,26 +295,55 @@ class _Draft:
     def _refit(self, decision: Decision) -> None:
         """Take over the model of a refit, and its answer for images that no person confirmed."""
         found = self.load_refit(decision.refit)
+        place = self._take_categories(found)
+        theirs = np.array([found.row.get(name, -1) for name in self.start.files], dtype=np.int64)
+        best = np.where(theirs >= 0, place[found.category[theirs]], -1)
+        is_labelled = (self.status == LABELLED) & (best == self.category)
+        is_labelled[list(self.confirmed)] = False  # a label that a person confirmed is not questioned again
+        rows = np.flatnonzero((best >= 0) & (is_labelled | ~np.isin(self.status, (LABELLED, APPROVED, JUNK))))
+        of = theirs[rows]
+        self.category[rows], self.second[rows] = best[rows], place[found.second[of]]
+        self.confidence[rows], self.second_confidence[rows] = found.confidence[of], found.second_confidence[of]
+        self.novelty[rows] = found.novelty[of]
+        if self.outlier is not None and found.outlier is not None:
+            self.outlier[rows] = found.outlier[of]
+        free = ~is_labelled[rows]
+        self.status[rows[free]] = found.status[of[free]]
+        self._release(rows[free & (found.status[of] == LABELLED)])
+        self._join_seconds(rows)
+        self._restate(np.arange(len(self.status)))
+        is_new = np.array([state is not None and state.status == "new" for state in self.states])
+        confirmed = np.flatnonzero((self.status == APPROVED) & ~np.isnan(self.novelty))
+        self.novelty[confirmed] = is_new[self.category[confirmed]]
+        self.refit = decision.refit
+
+    def _take_categories(self, found: Answer) -> Ints:
+        """Take over statuses and prototypes of a refit's K categories. Returns their places (K + 1,), -1 for none; the last is -1."""
         place = np.full(len(found.categories) + 1, -1)
         for state in self.states:
             if state is not None:
                 self.states[self.place[state.id]] = replace(state, prototypes=())
         for i, state in enumerate(found.categories):
             k = self._find(state.id)
-            if k is not None:
-                place[i] = k
-                self.states[k] = replace(self._state(k), status=state.status, prototypes=state.prototypes)
-        theirs = np.array([found.row.get(name, -1) for name in self.start.files], dtype=np.int64)
-        best = np.where(theirs >= 0, place[found.category[theirs]], -1)
-        is_labelled = (self.status == LABELLED) & (best == self.category)
-        rows = np.flatnonzero((best >= 0) & (is_labelled | ~np.isin(self.status, (LABELLED, APPROVED, JUNK))))
-        of = theirs[rows]
-        self.category[rows], self.second[rows] = best[rows], place[found.second[of]]
-        self.confidence[rows], self.second_confidence[rows] = found.confidence[of], found.second_confidence[of]
-        self.novelty[rows], self.status[rows] = found.novelty[of], found.status[of]
-        if self.outlier is not None and found.outlier is not None:
-            self.outlier[rows] = found.outlier[of]
-        is_new = np.array([state is not None and state.status == "new" for state in self.states])
-        confirmed = np.flatnonzero((self.status == APPROVED) & ~np.isnan(self.novelty))
-        self.novelty[confirmed] = is_new[self.category[confirmed]]
-        self.refit = decision.refit
+            if k is None:
+                continue
+            own = self._state(k)
+            is_known = state.status == "known" or (k in place and own.status == "known")  # two that were merged are one
+            prototypes = tuple(sorted({*own.prototypes, *state.prototypes}))
+            self.states[k] = replace(own, status="known" if is_known else "new", prototypes=prototypes)
+            place[i] = k
+        return place
+
+    def _release(self, rows: Ints) -> None:
+        """Make images undecided that were labels of a refit and are none now. They get the category that the model preferred."""
+        other = rows[(self.second[rows] >= 0) & (self.second_confidence[rows] > self.confidence[rows])]
+        self.category[other], self.second[other] = self.second[other], self.category[other]
+        p, p2 = self.confidence[other], self.second_confidence[other]
+        self.confidence[other], self.second_confidence[other] = p2, p
+        self.status[rows] = "known"
+
+    def _join_seconds(self, rows: Ints) -> None:
+        """Add up the two probabilities of images whose two categories are one."""
+        both = rows[(self.second[rows] >= 0) & (self.second[rows] == self.category[rows])]
+        self.confidence[both] = np.minimum(self.confidence[both] + self.second_confidence[both], 1)
+        self.second[both], self.second_confidence[both] = -1, 0

@@ -55,7 +55,25 @@ def resolve(decision: Decision, answer: Answer, events: Sequence[Event]) -> Deci
 
 
 def resolve_undo(decision: Decision, events: Sequence[Event]) -> Decision:
-    """Undo or redo with the number of its event. It needs no answer, so that a damaged refit can be undone."""
+    """Undo or redo with the number of its event. It needs no answer, so that a damaged refit can be undone.
+
+    Parameters
+    ----------
+    decision : Decision
+        An undo or a redo.
+    events : sequence of Event
+        All events.
+
+    Returns
+    -------
+    Decision
+
+    Raises
+    ------
+    RunError
+        With the code `nothing-to-undo`, `nothing-to-redo`, or `learned-by-refit` if a refit has learned from other decisions than those that
+        would count.
+    """
     counts = {event.number for event in effective(events)}
     undone = {event.number for event in events if event.decision.kind not in ("undo", "redo")} - counts
     if decision.kind == "undo":
@@ -69,7 +87,32 @@ def resolve_undo(decision: Decision, events: Sequence[Event]) -> Decision:
         ending = " be undone." if decision.kind == "undo" else " be redone."
         what = f"{which}{ending}" if decision.event else f"{which} {decision.kind}."
         raise RunError(what, fix="`newkind history RUN` lists all decisions.", code=code, event=decision.event)
-    return replace(decision, event=number)
+    found = replace(decision, event=number)
+    _check_refits(found, events)
+    return found
+
+
+def _check_refits(decision: Decision, events: Sequence[Event]) -> None:
+    """Raise if an undo or a redo changes what a refit that counts has learned from: its answer would still follow it."""
+    after = effective([*events, Event(len(events) + 1, "", "", 0, decision)], notes=False)
+    numbers = {event.number for event in after}
+    for refit in (event for event in after if event.decision.kind == "refit"):
+        learned = effective([event for event in events if event.number < refit.number], notes=False)
+        changed = {event.number for event in learned} ^ {number for number in numbers if number < refit.number}
+        if decision.event == refit.number and changed:
+            raise RunError(
+                f"The refit, event {refit.number}, has learned from other decisions than those that count now.",
+                fix="Refit again: `newkind refit RUN`.",
+                code="learned-by-refit",
+                event=refit.number,
+            )
+        if decision.event in changed:
+            raise RunError(
+                f"A refit, event {refit.number}, came after event {decision.event} and would not follow.",
+                fix=f"Undo the refit first: `newkind undo RUN --event {refit.number}`. Then refit again.",
+                code="learned-by-refit",
+                event=refit.number,
+            )
 
 
 def _resolve_rename(decision: Decision, answer: Answer) -> Decision:

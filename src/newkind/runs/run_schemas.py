@@ -90,6 +90,7 @@ class CategoryRow(TypedDict):
     id: NotRequired[str]
     approved: NotRequired[bool]
     prototypes: NotRequired[list[int]]
+    given: NotRequired[bool]
 
 
 class CategoriesFile(TypedDict):

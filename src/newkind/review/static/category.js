@@ -48,10 +48,10 @@ function showInstead(other) {
   setUpPage({ refresh: async () => location.assign(`/category?id=${encodeURIComponent(other)}`) });
 }
 
-// The chosen images are wrong, and all others are right. A category without a name gets one by the same decision.
+// The selected images are wrong, and all others are right. A category without a name gets one by the same decision. The image with the
+// focus is no selection: it would be rejected by mistake.
 async function approveOthers() {
-  const without = grid.chosen;
-  if (!without.length) return;
+  const without = [...grid.selected];
   const done = isNamed() ? await approve(category, { without }) : await approveAs(now(), without, showInstead);
   if (done) grid.clearSelection();
 }

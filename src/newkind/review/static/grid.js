@@ -167,6 +167,7 @@ export class Grid extends EventTarget {
   }
 
   onKey(event) {
+    if (!this.images.length) return;
     const visibleRows = Math.max(1, Math.floor(window.innerHeight / this.side) - 1);
     const steps = {
       ArrowLeft: -1, ArrowRight: 1, ArrowUp: -this.columns, ArrowDown: this.columns,

@@ -8,19 +8,29 @@ import { openViewer } from "./viewer.js";
 
 const { kind } = document.getElementById("doubtful").dataset;
 const place = document.getElementById("choices");
-const skipped = new Set();
+const skipped = new Set(); // they come first in the server's list, because it has no images that were decided about
 let found = { images: [], categories: {}, n: 0 };
 let now = null;
+let shown = state.number; // number of the last event that is part of what is shown
 
-const ask = newest(() => get("/api/doubtful", { kind }));
+const ask = newest(() => get("/api/doubtful", { kind, skip: skipped.size || "" }));
 
 async function load() {
-  await attempt(async () => {
+  now = null; // nothing is decided about an image that others may have decided about
+  const done = await attempt(async () => {
     const answer = await ask();
     if (!answer) return;
     found = answer;
+    shown = answer.number;
     show();
   });
+  if (!done) show();
+}
+
+// Show the next image. If all that were loaded have been seen, the following ones are loaded.
+async function proceed() {
+  show();
+  if (!now && found.n > skipped.size) await load();
 }
 
 function show() {
@@ -31,7 +41,8 @@ function show() {
   document.getElementById("left").textContent = now ? `${plural(found.n, "image")} to check` : "";
   document.getElementById("file").textContent = now?.name ?? "";
   if (!now) {
-    place.replaceChildren(make("p", { className: "note", textContent: "Nothing is left to check here." }), make("a", { className: "button", href: "/", textContent: "Back to the queue" }));
+    const text = skipped.size ? "Only images that you skipped are left to check here." : "Nothing is left to check here.";
+    place.replaceChildren(make("p", { className: "note", textContent: text }), make("a", { className: "button", href: "/", textContent: "Back to the queue" }));
     return;
   }
   image.src = `/full/${now.line}`;
@@ -62,12 +73,19 @@ function others() {
 async function record(decision) {
   if (!now || state.isReadOnly) return;
   const { line } = now;
-  const done = await attempt(async () => tell((await decide({ ...decision, lines: [line] })).text));
+  let isNext = false; // no other window has decided in between
+  const done = await attempt(async () => {
+    const { number, text } = await decide({ ...decision, lines: [line] });
+    tell(text);
+    isNext = number === shown + 1;
+  });
   if (!done) return;
-  skipped.add(line);
+  shown += 1;
+  found.images = found.images.filter((each) => each.line !== line);
   found.n -= 1;
-  show();
+  await (isNext ? proceed() : load());
   await refreshParts("#progress");
+  if (state.number !== shown) await load();
 }
 
 function choose(i) {
@@ -88,8 +106,9 @@ function open() {
 const junk = () => record({ kind: "junk" });
 
 function skip() {
-  if (now) skipped.add(now.line);
-  show();
+  if (!now) return;
+  skipped.add(now.line);
+  proceed();
 }
 
 document.getElementById("image").addEventListener("click", open);

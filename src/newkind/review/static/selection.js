@@ -57,7 +57,7 @@ export function setUpSelection(grid, { category = "", onSimilar = null, onOthers
     onKey("v", "Move the selected images to a category", actions.move);
     onKey("y", "The selected images are right", actions.confirm);
     if (category) onKey("x", "The selected images are not in this category", actions.reject);
-    if (onOthers) onKey("X", "The selected images are wrong, and all others are right", actions.others);
+    if (onOthers) onKey("X", "Approve the category without the selected images, which are wrong", actions.others);
     onKey(["Delete", "Backspace"], "The selected images are junk", actions.junk);
   }
   if (onSimilar) onKey("l", "Show images similar to the selection first", actions.similar);

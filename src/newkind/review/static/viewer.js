@@ -7,8 +7,9 @@ const STEP = 1.5;
 const PAN = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 // Open image `index` of a grid. `grid.words` are those of the button that selects an image and of the one that unselects it; without
-// `grid.toggle` there is no such button.
+// `grid.toggle` there is no such button. Without images, nothing is opened.
 export function openViewer(grid, index) {
+  if (!grid.images.length) return;
   const words = grid.words ?? ["Select", "Unselect"];
   const image = make("img", { alt: "", draggable: false });
   const stage = make("div", { className: "stage", tabIndex: 0, ariaLabel: "Image" }, image);
