@@ -38,7 +38,7 @@ def init_with_query(self: FoldedBlock, block: nn.Module, norm: nn.Module, **more
 
 def forward_with_query(self: FoldedBlock, xhat: Tensor, cls: Tensor, sizes: Tensor | None = None) -> Tensor:
     """Features (B, 2d) of the class token and of the second query."""
-    query = cls + self.second
+    query = cls + self.get_parameter("second")
     tokens = torch.cat([normalise_tokens(query[:, None], self.block.norm1.eps), xhat], dim=1)
     n = xhat.new_ones(xhat.shape[:2]) if sizes is None else sizes
     n = torch.cat([n.new_zeros(len(n), 1), n], dim=1)  # no token attends to the second query
@@ -85,10 +85,10 @@ class TwoQueries(Modern):
         return replace(first, parts={name: (part + second.parts[name]) / 2 for name, part in first.parts.items()})
 
     def start(self, images: AllImages) -> None:
-        super().start(Reduced(images, self))  # type: ignore[arg-type]
+        super().start(Reduced(images, self))
 
     def settle(self, images: AllImages) -> None:
-        super().settle(Reduced(images, self))  # type: ignore[arg-type]
+        super().settle(Reduced(images, self))
 
     def calibrate(self, images: AllImages) -> None:
         """Nothing: confidences are not measured."""
@@ -107,10 +107,16 @@ def main() -> None:
     parser.add_argument("--read-out", choices=("class", "mean"), default="class")
     asked = parser.parse_args()
     os.environ["NEWKIND_CACHE"] = str(asked.cache)
-    FoldedBlock.__init__, FoldedBlock.forward = init_with_query, forward_with_query  # type: ignore[assignment,method-assign]
+    FoldedBlock.__init__, FoldedBlock.forward = init_with_query, forward_with_query  # type: ignore[method-assign]
     TwoQueries.way, TwoQueries.read_out = asked.way, asked.read_out
     METHODS["modern"] = replace(METHODS["modern"], method=TwoQueries)
-    settings = {"effort": "thorough", "views": 4, "epochs": asked.epochs, "first_answer": False, "trunk_precision": asked.trunk_precision}
+    settings = {
+        "effort": "thorough",
+        "views": 4,
+        "epochs": asked.epochs,
+        "first_answer": False,
+        "trunk_precision": asked.trunk_precision,
+    }
     with tempfile.TemporaryDirectory() as folder:
         runs = [
             scores_of(
