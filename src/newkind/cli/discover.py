@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from newkind.config import DiscoverConfig
     from newkind.data import Collection
 
-__all__ = ["Effort", "Method", "Recipe", "Settings", "discover"]
+__all__ = ["VIEWS", "Effort", "Method", "Recipe", "Settings", "discover"]
 
 METHOD, COME_BACK = "Method", "More images"
 N_CATEGORIES = (

@@ -192,7 +192,7 @@ def plan_tuning(collection: Collection, out: Path, config: TuneConfig, *, dry_ru
     setup = load_setup(collection, resolved)
     readable, n_views = _with_tokens(collection, resolved, setup, dry_run=dry_run)
     if resolved.training.epochs:  # the disk may have space for fewer
-        config = replace(config, backbone=replace(config.backbone, views=n_views))
+        config = replace(config, views=n_views)
     cells: list[list[Cell]] = [[] for _ in candidates]
     for fold in range(config.folds):
         problem = hold_out(readable, fold=fold, seed=seed)
@@ -241,9 +241,10 @@ def _next_command(
     words = ["newkind", "discover", data, "--out", unused_folder("run")]
     words += ["--method", config.method] if config.method != "simgcd" else []
     words += ["--recipe", config.recipe] if config.recipe else []
+    words += [] if config.views is None else ["--views", str(config.views)]
     words += [
         *options_of(ReadingConfig(**reading)),
-        *options_of(config.backbone),
+        *options_of(config.backbone, without=("views",)),
         *options_of(config.training, without=NOT_IN_COMMAND),
     ]
     if chosen and run.training.epochs:  # settings hold for as many epochs as they were tried with
