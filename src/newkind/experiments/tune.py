@@ -189,7 +189,7 @@ def plan_tuning(collection: Collection, out: Path, config: TuneConfig, *, dry_ru
     candidates = find_candidates(config, problem)
     announce_data(collection)
     resolved = tuning_config(config, problem, {})
-    setup = load_setup(collection, resolved)
+    setup = load_setup(collection, resolved, download=not dry_run)
     readable, n_views = _with_tokens(collection, resolved, setup, dry_run=dry_run)
     if resolved.training.epochs:  # the disk may have space for fewer
         config = replace(config, views=n_views)
@@ -231,7 +231,7 @@ def _seconds_per_run(cell: Cell, setup: Setup) -> float | None:
     config = replace(cell.config, training=training)
     network = new_network(config, setup, config.n_categories.number or 2)
     steps = training.epochs * steps_per_epoch(n_images, training.optimizer.batch_size)
-    return steps * step_seconds(config, setup, network) + SECONDS_PER_RUN
+    return steps * step_seconds(cell.collection, config, setup, network) + SECONDS_PER_RUN
 
 
 def _next_command(
