@@ -102,8 +102,8 @@ class _Measured:
             readable = [i for i, digest in enumerate(self.digests) if digest]
             size = configs[0].backbone.image_size
             self.rates[n_tuned] = measure_rates(images_of(collection), readable, backbone, size)
-        for backbone in list(loaded.values())[:1]:
-            announce_download(configs[0].backbone, backbone)
+        if (one := next(iter(loaded.values()), None)) is not None:
+            announce_download(configs[0].backbone, one)
 
     def cost(self, config: DiscoverConfig, first: DiscoverConfig | None) -> EffortCost:
         """Cost of one effort: its first answer, its final answer and its training."""
