@@ -308,7 +308,8 @@ def estimate_n_categories(
     verbose : bool, default=False
         Show messages and progress bars.
     **options : Any
-        Fields of `BackboneConfig`, `seed`, and how to read the data, as in `discover`.
+        Fields of `BackboneConfig`, `seed`, and how to read the data, as in `discover`. `views`, `tuned_blocks`, `dtype` and
+        `patch_tokens` are about tokens, and have no effect.
 
     Returns
     -------
@@ -392,6 +393,7 @@ def tune(
     collection, options = open_with(data, options)
     training, backbone = read_options({"epochs": EPOCHS, **options})
     same: dict[str, Any] = {"method": method, "recipe": recipe, "effort": effort, "settings": settings or {}}
+    same["views"] = options.get("views")
     config = TuneConfig(tries=tries or {}, folds=folds, training=training, backbone=backbone, **same)
     with show_messages(verbose):
         return run_tuning(collection, Path(out), config, data="" if isinstance(data, Collection) else os.fspath(data))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from newkind.backbone.build_time import ViewRates
 from newkind.backbone.cache_plan import CacheKey
 from newkind.backbone.loader import Backbone, load_backbone
 from newkind.config import BackboneConfig
@@ -64,7 +65,7 @@ def damaged_collection(photographs: Path) -> Collection:
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each image file is read, by name; whatever decodes a file has to read it."""
+    """How often a build reads each image file, by name; whatever decodes a file has to read it. No times are estimated."""
     counts: Counter[str] = Counter()
     read = FileImages.content
 
@@ -73,4 +74,6 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return read(images, index)
 
     monkeypatch.setattr(FileImages, "content", counted)
+    rates = ViewRates(trunk=0.0, image=0.0, crop=0.0, n_cpus=1, n_busy=1)
+    monkeypatch.setattr("newkind.backbone.sources.measure_rates", lambda *_: rates)
     return counts

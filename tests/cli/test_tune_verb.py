@@ -39,7 +39,7 @@ def shell(command: str, place: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_from_labels_to_the_next_command(clouds: Path) -> None:
-    tune = "newkind tune 'my clouds.npz' --out o --try mixture_balance=1 --epochs 2 --views 4 --seed 1 --set frame_shrinkage=0.2"
+    tune = "newkind tune 'my clouds.npz' --out o --try mixture_balance=1 --epochs 2 --views 8 --seed 1 --set frame_shrinkage=0.2"
     done = shell(tune, clouds)
     assert done.returncode == 0, done.stderr
     assert "[4/4] mixture_balance=1, fold 1: All " in done.stderr
@@ -52,6 +52,8 @@ def test_from_labels_to_the_next_command(clouds: Path) -> None:
     assert following == found["command"]
     assert shlex.split(following)[2] == "my clouds.npz"
     assert {"--views", "--seed", "frame_shrinkage=0.2"} <= set(shlex.split(following))
+    words = shlex.split(following)
+    assert words[words.index("--views") + 1] == "8"
     pasted = shell(f"{following} --dry-run", clouds)
     assert pasted.returncode == 0, pasted.stderr
 

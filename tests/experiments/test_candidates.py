@@ -6,7 +6,7 @@ from labelled_clouds import clouds
 from error_codes import raises
 from newkind.config import BackboneConfig, TrainingConfig
 from newkind.errors import ConfigError
-from newkind.experiments.candidates import find_candidates
+from newkind.experiments.candidates import find_candidates, tuning_config
 from newkind.experiments.holdout import hold_out
 from newkind.experiments.tune_config import TuneConfig, read_tries
 
@@ -34,6 +34,13 @@ def test_each_combination_once_and_the_default_first() -> None:
     both = candidates(recipe="release", tries={"head_rate": [0.5, 2], "joint": [True, False]})
     assert len(both) == 5
     assert ({"head_rate": "2", "joint": "false"}, False) in both
+
+
+def test_any_number_of_views_can_be_asked_for() -> None:
+    """Eight, the default of the token cache, too."""
+    problem, training = hold_out(clouds(), fold=0, seed=0), TrainingConfig(epochs=2, batch_size=16)
+    for views, expected in ((None, 4), (4, 4), (8, 8), (0, 0)):
+        assert tuning_config(TuneConfig(training=training, views=views), problem, {}).backbone.views == expected
 
 
 def test_settings_that_need_many_dimensions_can_be_tried() -> None:

@@ -262,6 +262,31 @@ def test_a_run_that_is_stopped_anywhere_ends_in_the_same_bytes(
         assert results(out) == expected
 
 
+def test_an_estimate_of_the_first_answer_is_not_that_of_the_final_one(tmp_path: Path) -> None:
+    """The first one is made from one view per image, the final one from three."""
+    data = pictures(tmp_path / "pictures", 7, 6, contrast=20)
+
+    def run(name: str, *, first_answer: bool) -> None:
+        newkind.discover(data, tmp_path / name, n_categories="auto", report=False, first_answer=first_answer, **SMALL)
+
+    run("whole", first_answer=False)
+    with pytest.MonkeyPatch.context() as patch:
+        stop_at(patch, stages, "new_network", 1)
+        with pytest.raises(Killed):
+            run("stopped", first_answer=True)
+    estimated = results(tmp_path / "stopped" / ".next", "estimate-k.json")
+    assert estimated != results(tmp_path / "whole", "estimate-k.json")
+    run("stopped", first_answer=False)
+    assert results(tmp_path / "stopped") == results(tmp_path / "whole")
+    with pytest.MonkeyPatch.context() as patch:
+        stop_at(patch, stages, "new_network", 1)
+        with pytest.raises(Killed):
+            run("resumed", first_answer=False)
+    written = (tmp_path / "resumed" / ".next" / "estimate-k.json").stat().st_mtime_ns
+    run("resumed", first_answer=False)
+    assert (tmp_path / "resumed" / "estimate-k.json").stat().st_mtime_ns == written
+
+
 def test_overwriting_a_first_answer_starts_again(photographs: Path, tmp_path: Path, monkeypatch) -> None:
     out = tmp_path / "run"
     with monkeypatch.context() as patch:

@@ -279,9 +279,11 @@ def images_of(collection: Collection) -> Images:
 
 
 def _place_of(collection: Collection) -> str:
-    """Name that distinguishes this data from other data: the folder of its files, or its origin."""
+    """Name that distinguishes this data from other data, from any working directory: the folder of its files, or where it was opened."""
     items = collection.catalog.items
-    return printable(str(items.root.resolve()) if isinstance(items, FileImages) else collection.origin)
+    if isinstance(items, FileImages):
+        return printable(str(items.root.resolve()))
+    return printable(collection.location or collection.origin)
 
 
 def _plan(place: str, key: CacheKey, trunk: Trunk, digests: list[bytes]) -> CachePlan:

@@ -31,6 +31,8 @@ class Backbone:
         Where the weights come from.
     device : torch.device
         Device of both parts.
+    missing_megabytes : float, default=0.0
+        Size of the weights that would have to be downloaded, and in whose place random ones are used.
     """
 
     trunk: Trunk
@@ -38,15 +40,18 @@ class Backbone:
     sha256: str
     source: str
     device: torch.device
+    missing_megabytes: float = 0.0
 
 
-def load_backbone(config: BackboneConfig) -> Backbone:
+def load_backbone(config: BackboneConfig, *, download: bool = True) -> Backbone:
     """Load the weights of a backbone and split it.
 
     Parameters
     ----------
     config : BackboneConfig
         Configuration of the backbone.
+    download : bool, default=True
+        As in `load_vit`.
 
     Returns
     -------
@@ -74,6 +79,7 @@ def load_backbone(config: BackboneConfig) -> Backbone:
         weights=config.weights,
         random=config.random_weights,
         seed=config.view_seed,
+        download=download,
     )
     trunk: Trunk
     tuned: TunedBlocks | None
@@ -84,4 +90,4 @@ def load_backbone(config: BackboneConfig) -> Backbone:
         trunk.merge_patches(config.patch_tokens)
         tuned.to(device)
     trunk.use_precision(config.trunk_precision)
-    return Backbone(trunk.to(device), tuned, loaded.sha256, loaded.source, device)
+    return Backbone(trunk.to(device), tuned, loaded.sha256, loaded.source, device, loaded.missing_megabytes)

@@ -6,8 +6,9 @@ import logging
 from dataclasses import replace
 
 from newkind import distributed
+from newkind.backbone.build_time import measure_rates
 from newkind.backbone.cache_builder import build_cache
-from newkind.backbone.cache_plan import CacheKey, CachePlan, image_digests, joint_digests, plan_cache
+from newkind.backbone.cache_plan import CacheKey, CachePlan, image_digests, images_of, joint_digests, plan_cache
 from newkind.backbone.decoded_views import log_skipped
 from newkind.backbone.disks import Disks
 from newkind.backbone.division import Division, divide
@@ -16,7 +17,6 @@ from newkind.backbone.online import OnlineTokens
 from newkind.backbone.ready import ReadyFeatures
 from newkind.backbone.token_cache import TokenCache
 from newkind.backbone.tokens import EVALUATION, TokenSource, Views
-from newkind.backbone.vit import seconds_per_view
 from newkind.config import BackboneConfig
 from newkind.data import Collection, Features
 from newkind.data.views import ViewRecipe, random_views
@@ -30,6 +30,7 @@ __all__ = [
     "TokenCache",
     "TokenSource",
     "announce_cache",
+    "announce_download",
     "log_skipped",
     "open_cache",
     "open_source",
@@ -131,7 +132,7 @@ def open_cache(
     disks = Disks.find(cache_dir("tokens"))
     plans = plan_caches(collection, config, backbone, views=views, digests=digests, disks=disks)
     division = divide(collection, plans, disks)
-    _announce(division, config, backbone)
+    _announce(collection, division, config, backbone)
     show = distributed.main_process() and division.n_images > 0
     with progress_bar("Computing features", division.n_images, show=show) as advance:
         cache = build_cache(collection, division, backbone.trunk, device=backbone.device, advance=advance)
@@ -156,7 +157,8 @@ def announce_cache(
         As in `open_cache`.
     """
     plans = plan_caches(collection, config, backbone, views=views)
-    _announce(divide(collection, plans), config, backbone)
+    announce_download(config, backbone)
+    _announce(collection, divide(collection, plans), config, backbone)
 
 
 def plan_caches(
@@ -217,7 +219,16 @@ def _joint_n_views(plan: CachePlan, disks: Disks) -> int:
     return max((n for n, is_begun in found if is_begun), default=min(n for n, _ in found))
 
 
-def _announce(division: Division, config: BackboneConfig, backbone: Backbone) -> None:
+def announce_download(config: BackboneConfig, backbone: Backbone) -> None:
+    """Log that weights would be downloaded, if random ones were loaded in their place."""
+    if backbone.missing_megabytes:
+        logger.info(
+            f"The weights of {config.name} (about {backbone.missing_megabytes:,.0f} MB) are not on this machine and would be "
+            "downloaded. Times are measured with random weights."
+        )
+
+
+def _announce(collection: Collection, division: Division, config: BackboneConfig, backbone: Backbone) -> None:
     """Log the work of all processes together."""
     plans, n_images = division.plans, division.n_images
     first, n_processes = plans[0], len(division.disks.of_process)
@@ -233,7 +244,9 @@ def _announce(division: Division, config: BackboneConfig, backbone: Backbone) ->
     n_views = sum(plan.n_views_todo for plan in plans)
     if not distributed.main_process():
         return
-    seconds = n_views * seconds_per_view(backbone.trunk, config.image_size, device=backbone.device) / n_processes
+    todo = sorted(set[int]().union(*(plan.todo for plan in plans)))
+    rates = measure_rates(images_of(collection), todo, backbone, config.image_size)
+    seconds = rates.seconds(n_images, n_views) / n_processes
     logger.info(
         f"{_work(n_images, n_views, config, backbone, seconds)}"
         f"{f' in {n_processes} processes' if n_processes > 1 else ''}, "

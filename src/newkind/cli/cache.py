@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from newkind.cli.messages import print_line, result_console
 from newkind.cli.options import Data, config_options
 from newkind.config import BackboneConfig
+from newkind.effort import EFFORTS
 from newkind.progress import data_size
 from newkind.reading import ReadingConfig
 
@@ -34,7 +35,7 @@ app = typer.Typer(cls=_BuildByDefault, no_args_is_help=True, help="Build, list, 
 
 
 @app.command()
-@config_options(backbone=BackboneConfig, reading=ReadingConfig)
+@config_options(backbone=(BackboneConfig, {"views": EFFORTS["thorough"].views}), reading=ReadingConfig)
 def build(
     data: Data,
     backbone: BackboneConfig,
@@ -50,7 +51,7 @@ def build(
     from newkind.data import open_data
 
     collection = open_data(data, **reading.given())
-    loaded = load_backbone(backbone)
+    loaded = load_backbone(backbone, download=not dry_run)
     if dry_run:
         announce_cache(collection, backbone, loaded)
         return

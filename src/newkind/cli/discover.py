@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from newkind.config import DiscoverConfig
     from newkind.data import Collection
 
-__all__ = ["Effort", "Method", "Recipe", "Settings", "discover"]
+__all__ = ["VIEWS", "Effort", "Method", "Recipe", "Settings", "discover"]
 
 METHOD, COME_BACK = "Method", "More images"
 N_CATEGORIES = (
@@ -122,7 +122,7 @@ def discover(
             min_confidence=min_confidence,
         )
         if dry_run:
-            _print_costs(collection, config)
+            _print_costs(collection, config, first_answer=first_answer)
         else:
             shown = {"first_answer": first_answer, "report": report, "tensorboard": tensorboard}
             _run(collection, out, config, overwrite=overwrite, resume=resume, **shown)
@@ -185,7 +185,7 @@ def _hide_messages_of_others() -> None:
         logging.getLogger("newkind").setLevel(logging.ERROR)
 
 
-def _print_costs(collection: Collection, config: DiscoverConfig) -> None:
+def _print_costs(collection: Collection, config: DiscoverConfig, *, first_answer: bool) -> None:
     """Print a table of all efforts, in the main process."""
     from rich.table import Table
     from rich.text import Text
@@ -201,8 +201,8 @@ def _print_costs(collection: Collection, config: DiscoverConfig) -> None:
     table.add_column("Effort", no_wrap=True)
     for title in ("Views to compute", "Disk space", "Epochs", "First answer", "Final answer"):
         table.add_column(title, justify="right")
-    for cost in estimate_efforts(collection, config):
-        times = (duration(seconds) for seconds in (cost.first_seconds, cost.seconds))
+    for cost in estimate_efforts(collection, config, first_answer=first_answer):
+        times = ("–" if seconds is None else duration(seconds) for seconds in (cost.first_seconds, cost.seconds))
         cells = (f"{cost.n_views:,}", data_size(cost.n_bytes), str(cost.epochs), *times)
         table.add_row(*map(Text, (cost.effort, *cells)), style="bold" if cost.is_chosen else "")
     result_console().print(table)

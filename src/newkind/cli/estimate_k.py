@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from newkind.cli.options import Data, config_options
+from newkind.cli.options import WITHOUT_TOKENS, Data, config_options
 from newkind.config import BackboneConfig
 from newkind.reading import ReadingConfig
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["estimate_k"]
 
 
-@config_options(backbone=BackboneConfig, reading=ReadingConfig)
+@config_options(backbone=(BackboneConfig, WITHOUT_TOKENS), reading=ReadingConfig)
 def estimate_k(
     data: Data,
     backbone: BackboneConfig,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from newkind.cli.options import Data, config_options
+from newkind.cli.options import WITHOUT_TOKENS, Data, config_options
 from newkind.config import BackboneConfig
 from newkind.reading import ReadingConfig
 
@@ -23,7 +23,7 @@ RAY = "Number of workers on a Ray cluster, one core or GPU each, to which the wo
 VIEWS = "Number of random views per image that are averaged with the evaluation view."
 
 
-@config_options(backbone=BackboneConfig, reading=ReadingConfig)
+@config_options(backbone=(BackboneConfig, WITHOUT_TOKENS), reading=ReadingConfig)
 def features(
     data: Data,
     out: Annotated[Path, typer.Option("--out", help=OUT)],

@@ -17,6 +17,7 @@ from newkind.setting import choices_of, value_type
 __all__ = [
     "DATA",
     "LEFT_OUT",
+    "WITHOUT_TOKENS",
     "Data",
     "MinConfidence",
     "RunFolder",
@@ -41,6 +42,8 @@ MinConfidence = Annotated[
 ]
 LEFT_OUT = object()
 """Default of a field for which a verb has no option."""
+WITHOUT_TOKENS = dict.fromkeys(("views", "tuned_blocks", "dtype", "patch_tokens"), LEFT_OUT)
+"""Defaults of the backbone for verbs that compute features of views and store no tokens."""
 PANELS = {TrainingConfig: "Training", BackboneConfig: "Backbone and views", ReadingConfig: "Columns, boxes and groups"}
 
 

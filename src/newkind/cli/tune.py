@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from newkind.cli.discover import Effort, Method, Recipe, Settings
+from newkind.cli.discover import VIEWS, Effort, Method, Recipe, Settings
 from newkind.cli.options import Data, config_options
 from newkind.config import BackboneConfig, EffortName, TrainingConfig
 from newkind.experiments.tune_config import EPOCHS, TuneConfig, read_tries
@@ -41,6 +41,7 @@ def tune(
     method: Method = "simgcd",
     recipe: Recipe = None,
     settings: Settings = None,
+    views: Annotated[int | None, typer.Option(help=VIEWS, rich_help_panel="Backbone and views")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only print the runs and which of them are finished.")
     ] = False,
@@ -60,6 +61,7 @@ def tune(
         recipe=recipe,
         effort=cast(EffortName | None, effort),  # checked there
         settings=read_settings(settings or []),
+        views=views,
         training=training,
         backbone=backbone,
     )

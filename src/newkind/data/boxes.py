@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
 from typing import ClassVar
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from newkind.data.decoding import MIN_SIDE, broken_image
-from newkind.data.items import EncodedImages, Images
+from newkind.data.items import EncodedImages, FileImages, Images
+from newkind.data.names import Names
 
 __all__ = ["BoxImages", "crop_corners"]
 
@@ -52,14 +53,12 @@ class BoxImages(Images):
         place = repr((self.corners[index].tolist(), bool(self.is_relative[index]), self.margin))
         return self.source.content(int(self.image[index])) + place.encode()
 
-    def crops(self) -> bytes:
-        """Return bytes that differ if a box or the margin is another one; names do not depend on them.
-
-        Returns
-        -------
-        bytes
-        """
-        return self.corners.astype("<f8").tobytes() + self.is_relative.tobytes() + repr(float(self.margin)).encode()
+    def identity(self) -> Iterator[bytes]:
+        yield self.corners.astype("<f8").tobytes() + self.is_relative.tobytes() + repr(float(self.margin)).encode()
+        source = self.source
+        if isinstance(source, FileImages):  # images without a box do not matter
+            source = FileImages(source.root, Names(source.names[i] for i in np.unique(self.image).tolist()))
+        yield from source.identity()
 
     def open(self, index: int) -> Image.Image:
         return self._crop(index, self.source.open(int(self.image[index])))

@@ -49,6 +49,7 @@ class Manifest(TypedDict):
     about: dict[str, Any]
     images: int
     names: str
+    content: NotRequired[str]
     labels: str
     part_size: int
     parts: int

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,7 +22,7 @@ from newkind.data.rgb import to_rgb
 from newkind.errors import BrokenImage, DataError
 from newkind.mapped import drop_pages
 
-__all__ = ["ArrayImages", "DatasetImages", "EncodedImages", "Features", "FileImages", "Images"]
+__all__ = ["ArrayImages", "DatasetImages", "EncodedImages", "Features", "FileImages", "Images", "file_size"]
 
 MAX_FILE_BYTES = 2**29
 """Largest image file; it is read as a whole."""
@@ -133,6 +134,20 @@ class Images(ABC):
         """
         return self.open(index) if shorter_side is None else self.open_reduced(index, shorter_side=shorter_side)
 
+    def identity(self) -> Iterator[bytes]:
+        """Tell these images from others with the same names; of image files and archives, without reading all of them.
+
+        Yields
+        ------
+        bytes
+            The same for the same images: a digest of the content of each image, or what a subclass has instead.
+        """
+        for index in range(len(self)):
+            try:
+                yield hashlib.sha256(self.content(index)).digest()
+            except BrokenImage:
+                yield b""
+
 
 class EncodedImages(Images):
     """Images whose content is that of an image file, in a file of their own or in an archive."""
@@ -179,6 +194,25 @@ class FileImages(EncodedImages):
         """
         return self.root / self.names[index]
 
+    def n_bytes(self, index: int) -> int:
+        """Return the size of an image file.
+
+        Parameters
+        ----------
+        index : int
+            Index into `names`.
+
+        Returns
+        -------
+        int
+            Size in bytes; -1 if there is no such file.
+        """
+        return file_size(os.path.join(self.root, self.names[index]))
+
+    def identity(self) -> Iterator[bytes]:
+        for index in range(len(self)):
+            yield str(self.n_bytes(index)).encode()
+
     def content(self, index: int) -> bytes:
         try:
             with open(self.path(index), "rb", opener=_open_without_waiting) as file:
@@ -195,6 +229,14 @@ class FileImages(EncodedImages):
             raise
         except ValueError:
             raise broken_image(self.names[index], "a name that no file can have", code="unreadable") from None
+
+
+def file_size(path: str | bytes) -> int:
+    """Size of a file in bytes; -1 if there is none."""
+    try:
+        return os.stat(path).st_size
+    except (OSError, ValueError):  # a name that no file can have
+        return -1
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
@@ -327,3 +369,16 @@ class Features:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def identity(self) -> Iterator[bytes]:
+        """Tell these features from others with the same names.
+
+        Yields
+        ------
+        bytes
+            Type and number of the columns, and digests of the values.
+        """
+        yield f"{self.values.dtype.str} {self.values.shape[1]}".encode()
+        for start in range(0, len(self.values), ROWS_PER_CHECK):
+            yield hashlib.sha256(np.ascontiguousarray(self.values[start : start + ROWS_PER_CHECK]).data).digest()
+            drop_pages(self.values)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from newkind.data.catalog import Catalog, Collection
 from newkind.data.columns import SYNONYMS, Columns, find_columns
 from newkind.data.decoding import IMAGE_SUFFIXES, broken_image
+from newkind.data.file_sample import sampled_digest
 from newkind.data.folder_walk import FolderWalk
 from newkind.data.groups import encode_groups
 from newkind.data.items import MAX_FILE_BYTES, EncodedImages
@@ -119,6 +120,9 @@ class ParquetImages(EncodedImages):
         if len(content) > MAX_FILE_BYTES:
             raise broken_image(self.names[index], f"too large ({len(content):,} bytes)", code="image-too-large")
         return content
+
+    def identity(self) -> Iterator[bytes]:
+        yield from map(sampled_digest, self.files)
 
 
 def find_parquet_images(folder: Path) -> list[Path]:

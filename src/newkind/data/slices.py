@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image
 
-from newkind.data.boxes import BoxImages
-from newkind.data.items import Features, FileImages, Images
+from newkind.data.identity import identity_digest, root_of
+from newkind.data.items import Features, FileImages, Images, file_size
 from newkind.data.names import Names
 from newkind.errors import DataError
 
@@ -79,10 +80,10 @@ class ItemParts:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all names, and of the places of boxes."""
-        found = hashlib.sha256()
-        if isinstance(self.items, BoxImages):
-            found.update(self.items.crops())
+        """SHA-256 of all names, the folder that they start from, and what tells the items from others with these names."""
+        found = hashlib.sha256(
+            f"{root_of(self.items)}\0{identity_digest(self.items)}\0".encode("utf-8", "surrogatepass")
+        )
         for name in self.items.names:
             found.update(name.encode("utf-8", "surrogatepass") + b"\n")
         return found.hexdigest()
@@ -95,7 +96,7 @@ class ItemParts:
 class ListParts:
     """Parts of a .txt file that lists one image file per line, of which one part is in memory at a time.
 
-    The file is read once to find where the parts begin. Empty lines are ignored.
+    The file is read once to find where the parts begin, and the size of every image file is asked for. Empty lines are ignored.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ class ListParts:
     def __init__(self, path: Path, size: int) -> None:
         self.path, self.size = path, size
         self._starts: list[int] = []
-        digest, at, n = hashlib.sha256(), 0, 0
+        digest, at, n, is_relative = hashlib.sha256(), 0, 0, False
         try:
             with open(path, "rb") as file:
                 for line in file:
@@ -130,12 +131,15 @@ class ListParts:
                         if n % size == 0:
                             self._starts.append(at)
                         n += 1
-                        digest.update(name + b"\n")
+                        digest.update(b"%s\n%d\n" % (name, file_size(name)))
+                        is_relative = is_relative or not os.path.isabs(name)
                     at += len(line)
         except OSError as error:
             raise DataError(f"{path} cannot be read ({error.strerror}).", code="missing-file", path=str(path)) from None
         if not n:
             raise DataError(f"{path} lists no image.", fix="Write one image file per line.", code="no-images")
+        if is_relative:
+            digest.update(os.fsencode(Path().resolve()))
         self._n, self.digest = n, digest.hexdigest()
 
     def __len__(self) -> int:

@@ -19,6 +19,7 @@ from newkind.data.catalog import Catalog, Collection, Skipped
 from newkind.data.cells import cell_text, group_name
 from newkind.data.columns import find_columns, metadata_columns
 from newkind.data.decoding import broken_image, has_image_suffix, unsupported_format
+from newkind.data.file_sample import sampled_digest
 from newkind.data.groups import encode_groups
 from newkind.data.items import EncodedImages
 from newkind.data.labels import encode_labels, encode_truth, label_name
@@ -71,6 +72,11 @@ class TarImages(EncodedImages):
         if len(found) < self.size[index]:
             raise broken_image(self.names[index], "the archive has become shorter", code="unreadable")
         return found
+
+    def identity(self) -> Iterator[bytes]:
+        yield from map(sampled_digest, self.archives)
+        for size in self.size.tolist():
+            yield str(size).encode()
 
 
 @dataclass

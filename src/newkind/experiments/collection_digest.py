@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from newkind.data import Collection, Features, FileImages, Images
@@ -50,7 +49,7 @@ def collection_digest(collection: Collection) -> str:
 def _image_digests(items: Images) -> list[str]:
     """What identifies each image."""
     if isinstance(items, FileImages):
-        return [f"{name}\0{_size(items.path(i))}" for i, name in enumerate(items.names)]
+        return [f"{name}\0{items.n_bytes(i)}" for i, name in enumerate(items.names)]
     return [_content_digest(items, i) for i in range(len(items))]
 
 
@@ -59,10 +58,3 @@ def _content_digest(items: Images, index: int) -> str:
         return digest_of(items.content(index))
     except BrokenImage:
         return "broken"
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return -1

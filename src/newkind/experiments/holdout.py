@@ -62,7 +62,7 @@ def hold_out(collection: Collection, *, fold: int, seed: int) -> Collection:
 
     Half of the images of the remaining classes keep their labels. The given labels are the truth. Folds 0 and 1 hold out
     complementary halves of the classes, so do folds 2 and 3, and so on. The tokens are found in the cache of the whole
-    collection, because the images have the same origin.
+    collection, because the images have the same origin and location.
 
     Parameters
     ----------
@@ -111,6 +111,7 @@ def hold_out(collection: Collection, *, fold: int, seed: int) -> Collection:
         catalog=Catalog(items=_choose(catalog.items, images), labels=labels, class_names=names[:n_known]),
         truth=Truth(labels=truth, class_names=names, n_old=n_known),
         origin=collection.origin,
+        location=collection.location,
         benchmark=collection.benchmark,
         reading=collection.reading,
     )

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from newkind.backbone.cache_plan import image_digests
+from newkind.backbone.build_time import measure_rates
+from newkind.backbone.cache_plan import image_digests, images_of
 from newkind.backbone.loader import Backbone
 from newkind.backbone.sources import plan_caches
-from newkind.backbone.vit import seconds_per_view
-from newkind.backbone.weights import list_stored
-from newkind.config import BackboneConfig, DiscoverConfig, to_json
-from newkind.data import Features
+from newkind.config import DiscoverConfig, to_json
 from newkind.experiments.cells import Cell
 from newkind.pipeline.announce import training_seconds
 from newkind.pipeline.setup import Setup, fit_batch, load_setup
@@ -96,15 +92,13 @@ class _Estimate:
     def add(self, cell: Cell) -> None:
         """Add one run."""
         config = fit_batch(cell.config, len(cell.collection.catalog))
-        if not isinstance(cell.collection.catalog.items, Features):
-            config = replace(config, backbone=_usable(config.backbone))
-            self.random_weights = self.random_weights or config.backbone.random_weights
         place = f"{cell.digest} {to_json(config.backbone)}"
         if place not in self._setups:
-            with _without_warnings():
-                self._setups[place] = load_setup(cell.collection, config)
+            self._setups[place] = load_setup(cell.collection, config, download=False)
         setup = self._setups[place]
         self.device = setup.device.type
+        if setup.backbone is not None and setup.backbone.missing_megabytes:
+            self.random_weights = True
         key = f"{place} {to_json(replace(config, training=replace(config.training, seed=0)))}"
         if key not in self._trainings:
             self._trainings[key] = training_seconds(cell.collection, config, setup)
@@ -127,23 +121,6 @@ class _Estimate:
         self._stores |= {plan.folder: plan.n_views_todo for plan in new}
         self.n_views += n_views
         self.n_bytes += sum(plan.bytes_todo for plan in new)
-        per_view = seconds_per_view(backbone.trunk, config.backbone.image_size, device=backbone.device)
-        self.view_seconds += n_views * per_view
-
-
-def _usable(backbone: BackboneConfig) -> BackboneConfig:
-    """The backbone, with random weights if its own would have to be downloaded."""
-    is_here = backbone.weights is not None or any(item.name == backbone.name for item in list_stored())
-    return backbone if is_here else replace(backbone, random_weights=True)
-
-
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Random weights are announced by the caller."""
-    logger = logging.getLogger("newkind.backbone.weights")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
+        todo = sorted(set[int]().union(*(plan.todo for plan in new)))
+        rates = measure_rates(images_of(cell.collection), todo, backbone, config.backbone.image_size)
+        self.view_seconds += rates.seconds(len(todo), n_views)

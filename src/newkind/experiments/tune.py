@@ -189,10 +189,10 @@ def plan_tuning(collection: Collection, out: Path, config: TuneConfig, *, dry_ru
     candidates = find_candidates(config, problem)
     announce_data(collection)
     resolved = tuning_config(config, problem, {})
-    setup = load_setup(collection, resolved)
+    setup = load_setup(collection, resolved, download=not dry_run)
     readable, n_views = _with_tokens(collection, resolved, setup, dry_run=dry_run)
     if resolved.training.epochs:  # the disk may have space for fewer
-        config = replace(config, backbone=replace(config.backbone, views=n_views))
+        config = replace(config, views=n_views)
     cells: list[list[Cell]] = [[] for _ in candidates]
     for fold in range(config.folds):
         problem = hold_out(readable, fold=fold, seed=seed)
@@ -231,7 +231,7 @@ def _seconds_per_run(cell: Cell, setup: Setup) -> float | None:
     config = replace(cell.config, training=training)
     network = new_network(config, setup, config.n_categories.number or 2)
     steps = training.epochs * steps_per_epoch(n_images, training.optimizer.batch_size)
-    return steps * step_seconds(config, setup, network) + SECONDS_PER_RUN
+    return steps * step_seconds(cell.collection, config, setup, network) + SECONDS_PER_RUN
 
 
 def _next_command(
@@ -241,9 +241,10 @@ def _next_command(
     words = ["newkind", "discover", data, "--out", unused_folder("run")]
     words += ["--method", config.method] if config.method != "simgcd" else []
     words += ["--recipe", config.recipe] if config.recipe else []
+    words += [] if config.views is None else ["--views", str(config.views)]
     words += [
         *options_of(ReadingConfig(**reading)),
-        *options_of(config.backbone),
+        *options_of(config.backbone, without=("views",)),
         *options_of(config.training, without=NOT_IN_COMMAND),
     ]
     if chosen and run.training.epochs:  # settings hold for as many epochs as they were tried with

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from newkind.config import BackboneConfig, EffortName, TrainingConfig
+from newkind.config import MOST_VIEWS, BackboneConfig, EffortName, TrainingConfig
 from newkind.effort import Amount
 from newkind.errors import ConfigError
 from newkind.setting import check_settings, setting
@@ -34,10 +34,12 @@ class TuneConfig:
         Effort of each run. Default: thorough, with the epochs of `training`.
     settings : mapping, default={}
         Settings that are the same in all runs.
+    views : int, optional
+        Number of random views per image. Default: that of the effort; 8 for methods that need training.
     training : TrainingConfig, optional
         Configuration of each run. Its seed also decides which classes are held out. Default: 20 epochs.
     backbone : BackboneConfig, optional
-        Configuration of the backbone.
+        Configuration of the backbone; its views are not used.
     """
 
     tries: Mapping[str, Sequence[Any]] = field(default_factory=dict)
@@ -46,15 +48,15 @@ class TuneConfig:
     recipe: str | None = None
     effort: EffortName | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    views: int | None = setting(None, at_least=0, at_most=MOST_VIEWS)
     training: TrainingConfig = field(default_factory=lambda: TrainingConfig(epochs=EPOCHS))
     backbone: BackboneConfig = field(default_factory=BackboneConfig)
 
     @property
     def amount(self) -> Amount:
         """Effort, epochs and views of each run."""
-        views = None if self.backbone.views == BackboneConfig.views else self.backbone.views
         epochs = self.training.epochs if self.effort in (None, "thorough") else None
-        return Amount(effort=self.effort, epochs=epochs, views=views)
+        return Amount(effort=self.effort, epochs=epochs, views=self.views)
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -10,9 +10,10 @@ import numpy as np
 import torch
 
 from newkind import distributed
+from newkind.backbone.build_time import measure_rates
+from newkind.backbone.cache_plan import images_of
 from newkind.backbone.decoded_views import log_skipped
 from newkind.backbone.tokens import Tokens
-from newkind.backbone.vit import seconds_per_view
 from newkind.config import DiscoverConfig
 from newkind.data import Collection
 from newkind.data.names import printable
@@ -23,7 +24,7 @@ from newkind.pipeline.setup import Setup, new_network
 from newkind.progress import duration
 from newkind.training.network import Network
 
-__all__ = ["announce_data", "announce_training", "step_seconds", "training_seconds"]
+__all__ = ["announce_data", "announce_training", "n_steps", "step_seconds", "training_seconds"]
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +52,7 @@ def announce_training(collection: Collection, config: DiscoverConfig, setup: Set
         logger.info(f"{entry.title} without training, {views} per image ({config.n_categories}).")
         return
     logger.info(
-        f"{entry.title}: {training.epochs} epochs of {_steps(collection, config)} steps on {setup.device}, "
+        f"{entry.title}: {training.epochs} epochs of {n_steps(collection, config)} steps on {setup.device}, "
         f"about {duration(training_seconds(collection, config, setup))} ({config.n_categories})."
     )
 
@@ -63,16 +64,16 @@ def training_seconds(collection: Collection, config: DiscoverConfig, setup: Setu
     # For the time of a step, an unknown number of categories may be off by a factor of 2.
     n_categories = config.n_categories.number or 2 * max(collection.catalog.n_known_classes, 1)
     network = new_network(config, setup, max(min(n_categories, len(collection.catalog)), 2))
-    return config.training.epochs * _steps(collection, config) * step_seconds(config, setup, network)
+    return config.training.epochs * n_steps(collection, config) * step_seconds(collection, config, setup, network)
 
 
-def _steps(collection: Collection, config: DiscoverConfig) -> int:
+def n_steps(collection: Collection, config: DiscoverConfig) -> int:
     """Steps per epoch."""
     return steps_per_epoch(len(collection.catalog), config.training.optimizer.batch_size * distributed.world_size())
 
 
-def step_seconds(config: DiscoverConfig, setup: Setup, network: Network) -> float:
-    """Seconds of a training step, measured on random tokens (online: and on a few views through the trunk)."""
+def step_seconds(collection: Collection, config: DiscoverConfig, setup: Setup, network: Network) -> float:
+    """Seconds of a training step, measured on random tokens (online: and on a few images and their views)."""
     training, backbone, device = config.training, setup.backbone, setup.device
     n_tokens = backbone.trunk.n_tokens if backbone else 0
     rows = training.views_per_step * training.optimizer.batch_size
@@ -94,5 +95,7 @@ def step_seconds(config: DiscoverConfig, setup: Setup, network: Network) -> floa
         trial.method.loss_terms(trial.features(tokens), batch).total().backward()  # type: ignore[no-untyped-call]
         seconds = 1.3 * (time.perf_counter() - start)  # 0.3 for the optimizer and for reading tokens
     if config.online and backbone is not None:
-        seconds += rows * seconds_per_view(backbone.trunk, config.backbone.image_size, device=device)
+        images = images_of(collection)
+        rates = measure_rates(images, range(len(images)), backbone, config.backbone.image_size)
+        seconds += rates.seconds(training.optimizer.batch_size, rows)
     return seconds

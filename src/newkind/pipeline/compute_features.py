@@ -24,8 +24,8 @@ from newkind.backbone.loader import Backbone, load_backbone
 from newkind.backbone.online import OnlineTokens
 from newkind.config import BackboneConfig
 from newkind.data import Collection, Images
-from newkind.data.boxes import BoxImages
 from newkind.data.feature_parts import FORMAT, LOCK, MANIFEST, Manifest, Part, part_file, read_manifest
+from newkind.data.identity import identity_digest
 from newkind.data.slices import ImageSlice
 from newkind.data.views import ViewRecipe, random_views
 from newkind.errors import DataError
@@ -162,14 +162,14 @@ def _about(config: BackboneConfig, backbone: Backbone, views: tuple[int, ...]) -
 def _claim(out: Path, collection: Collection, about: dict[str, Any], part_size: int, n_parts: int, dim: int) -> None:
     """Write the manifest, or compare it with the one that is there."""
     catalog, truth = collection.catalog, collection.truth
-    crops = [catalog.items.crops()] if isinstance(catalog.items, BoxImages) else []
-    names = digest_of(*(name.encode("utf-8", "surrogatepass") for name in catalog.items.names), *crops)
+    names = digest_of(*(name.encode("utf-8", "surrogatepass") for name in catalog.items.names))
     content: Manifest = {
         "kind": "newkind-features",
         "format": FORMAT,
         "about": about,
         "images": len(catalog),
         "names": names,
+        "content": identity_digest(catalog.items),
         "labels": digest_of(catalog.labels, list(catalog.class_names)),
         "part_size": part_size,
         "parts": n_parts,

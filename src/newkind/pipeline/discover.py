@@ -18,12 +18,12 @@ import numpy as np
 import torch
 
 from newkind import distributed
-from newkind.atomic import write_bytes
+from newkind.atomic import write_bytes, write_errors
 from newkind.backbone.cache_plan import joint_digests
 from newkind.config import DiscoverConfig, to_json
 from newkind.data import Collection
 from newkind.data.items import Features, FileImages
-from newkind.errors import ConfigError
+from newkind.errors import ConfigError, RunError
 from newkind.evaluation import Accuracy, accuracy, by_name
 from newkind.pipeline.announce import announce_data, announce_training
 from newkind.pipeline.choose_n_categories import choose_n_categories
@@ -193,6 +193,10 @@ def _begin_answer(run: Run, config: DiscoverConfig, answer: Answer) -> Run:
     if not distributed.main_process():
         return Run(run.folder)
     following = run.next_answer()
+    if not _is_begun(following, answer):  # an estimate in it is that of other views
+        with write_errors(following.folder):
+            for path in (following.estimate_file, following.estimate_plot):
+                path.unlink(missing_ok=True)
     content = {name: value for name, value in run.config().items() if name not in ("format", "newkind", "checksums")}
     content |= {"answer": answer, "n_categories": {"asked": content["n_categories"]["asked"]}}
     if answer == "final":  # settings outside of the fingerprint may be others than those of the answer before
@@ -202,6 +206,14 @@ def _begin_answer(run: Run, config: DiscoverConfig, answer: Answer) -> Run:
         for name in (run.estimate_plot.name, run.estimate_file.name):
             write_bytes(following.folder / name, (run.folder / name).read_bytes())
     return following
+
+
+def _is_begun(following: Run, answer: Answer) -> bool:
+    """Whether the folder of the next answer was begun for this one."""
+    try:
+        return bool(following.config().get("answer") == answer)
+    except RunError:
+        return False
 
 
 @contextmanager

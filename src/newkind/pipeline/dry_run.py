@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from newkind.backbone.cache_plan import image_digests
-from newkind.backbone.loader import Backbone
-from newkind.backbone.sources import plan_caches
-from newkind.backbone.vit import seconds_per_view
+from newkind.backbone.build_time import ViewRates, measure_rates
+from newkind.backbone.cache_plan import CachePlan, image_digests, images_of
+from newkind.backbone.sources import announce_download, plan_caches
 from newkind.config import DiscoverConfig, EffortName
 from newkind.data import Collection, Features
 from newkind.effort import EFFORTS, Amount
 from newkind.methods.registry import find_method
-from newkind.pipeline.announce import announce_data, training_seconds
+from newkind.pipeline.announce import announce_data, n_steps, training_seconds
 from newkind.pipeline.configure import first_config, with_effort
 from newkind.pipeline.setup import Setup, check_request, fit_batch, load_setup
 
@@ -31,8 +30,8 @@ class EffortCost:
         Number of views that go through the backbone.
     n_bytes : int
         Disk space of what is stored of them.
-    first_seconds : float
-        Time until the first answer.
+    first_seconds : float or None
+        Time until the first answer; None if there is none before the final one.
     seconds : float
         Time of views and training.
     epochs : int
@@ -44,14 +43,16 @@ class EffortCost:
     effort: str
     n_views: int
     n_bytes: int
-    first_seconds: float
+    first_seconds: float | None
     seconds: float
     epochs: int
     is_chosen: bool = False
 
 
-def estimate_efforts(collection: Collection, config: DiscoverConfig) -> list[EffortCost]:
+def estimate_efforts(collection: Collection, config: DiscoverConfig, *, first_answer: bool = True) -> list[EffortCost]:
     """Estimate the cost of every effort that the method has; the chosen one with its own views and epochs.
+
+    Weights that are not on this machine are not downloaded: random ones take the same time.
 
     Parameters
     ----------
@@ -59,6 +60,8 @@ def estimate_efforts(collection: Collection, config: DiscoverConfig) -> list[Eff
         Images or features, some of them labelled.
     config : DiscoverConfig
         Configuration, as made by `configure`.
+    first_answer : bool, default=True
+        Whether a first answer is computed if there is one that is sooner than the final one.
 
     Returns
     -------
@@ -68,7 +71,6 @@ def estimate_efforts(collection: Collection, config: DiscoverConfig) -> list[Eff
     check_request(collection, config)
     announce_data(collection)
     config = fit_batch(config, len(collection.catalog))
-    digests = None if isinstance(collection.catalog.items, Features) else image_digests(collection)
     kind = find_method(config.method_name).method
     names: tuple[EffortName, ...] = ("thorough",) if kind.needs_training else tuple(EFFORTS)
     # A chosen effort without training has no tuned blocks.
@@ -76,39 +78,79 @@ def estimate_efforts(collection: Collection, config: DiscoverConfig) -> list[Eff
     configs = [
         config if name == config.effort else with_effort(collection, usual, Amount(effort=name)) for name in names
     ]
-    setups = {each.backbone.tuned_blocks: load_setup(collection, each) for each in configs}
-    return [replace(_cost(collection, each, setups, digests), is_chosen=each is config) for each in configs]
+    measured = _Measured(collection, configs)
+    costs = []
+    for each in configs:
+        first = first_config(collection, each) if first_answer else None
+        costs.append(replace(measured.cost(each, first), is_chosen=each is config))
+    return costs
 
 
-def _cost(
-    collection: Collection, config: DiscoverConfig, setups: dict[int, Setup], digests: list[bytes] | None
-) -> EffortCost:
-    """Cost of one effort: its first answer, its final answer and its training. `setups` are by number of tuned blocks."""
-    first = first_config(collection, config)
-    setup = setups[config.backbone.tuned_blocks]
-    per_view = 0.0
-    if setup.backbone is not None:
-        per_view = seconds_per_view(setup.backbone.trunk, config.backbone.image_size, device=setup.device)
-    before = n_views, n_bytes = _missing(collection, config, setup.backbone, digests)
-    if first is not None:
-        before = _missing(collection, first, setups[0].backbone, digests)
-        if config.backbone.tuned_blocks:  # otherwise, its view is one of those of the final answer
-            n_views, n_bytes = n_views + before[0], n_bytes + before[1]
-    return EffortCost(
-        effort=config.effort,
-        n_views=n_views,
-        n_bytes=n_bytes,
-        first_seconds=before[0] * per_view,
-        seconds=n_views * per_view + training_seconds(collection, config, setup),
-        epochs=config.training.epochs,
-    )
+class _Measured:
+    """What the efforts have in common: digests of the images, and backbone and rates per number of tuned blocks."""
+
+    def __init__(self, collection: Collection, configs: list[DiscoverConfig]) -> None:
+        self.collection = collection
+        self.setups: dict[int, Setup] = {}
+        for config in configs:
+            if config.backbone.tuned_blocks not in self.setups:
+                self.setups[config.backbone.tuned_blocks] = load_setup(collection, config, download=False)
+        loaded = {n_tuned: setup.backbone for n_tuned, setup in self.setups.items() if setup.backbone is not None}
+        self.digests = image_digests(collection) if loaded else []
+        self.rates: dict[int, ViewRates] = {}
+        for n_tuned, backbone in loaded.items():
+            readable = [i for i, digest in enumerate(self.digests) if digest]
+            size = configs[0].backbone.image_size
+            self.rates[n_tuned] = measure_rates(images_of(collection), readable, backbone, size)
+        if (one := next(iter(loaded.values()), None)) is not None:
+            announce_download(configs[0].backbone, one)
+
+    def cost(self, config: DiscoverConfig, first: DiscoverConfig | None) -> EffortCost:
+        """Cost of one effort: its first answer, its final answer and its training."""
+        early = [] if first is None else self._plans(first)
+        stored = {plan.folder for plan in early}  # the view of a first answer can be one of those of the final answer
+        rest = [plan for plan in self._plans(config) if plan.folder not in stored]
+        first_seconds = None if first is None else self._seconds(first, early)
+        passes, training = _online_passes(self.collection, config), config.training
+        n_online = passes * len(config.averaged_views) * len(self.collection.catalog)
+        seconds = (first_seconds or 0.0) + self._seconds(config, rest)
+        if n_online:
+            seconds += self._rates(config).seconds(passes * len(self.collection.catalog), n_online)
+            per_step = training.views_per_step * training.optimizer.batch_size
+            n_online += training.epochs * n_steps(self.collection, config) * per_step
+        return EffortCost(
+            effort=config.effort,
+            n_views=sum(plan.n_views_todo for plan in early + rest) + n_online,
+            n_bytes=sum(plan.bytes_todo for plan in early + rest),
+            first_seconds=first_seconds,
+            seconds=seconds + training_seconds(self.collection, config, self.setups[config.backbone.tuned_blocks]),
+            epochs=training.epochs,
+        )
+
+    def _plans(self, config: DiscoverConfig) -> list[CachePlan]:
+        """What is missing in the cache; nothing for ready features and online tokens."""
+        backbone = self.setups[config.backbone.tuned_blocks].backbone
+        if backbone is None or config.online:
+            return []
+        views = config.averaged_views
+        return plan_caches(self.collection, config.backbone, backbone, views=views, digests=self.digests)
+
+    def _seconds(self, config: DiscoverConfig, plans: list[CachePlan]) -> float:
+        """Time of computing what is missing."""
+        if not plans:
+            return 0.0
+        n_images = len(set[int]().union(*(plan.todo for plan in plans)))
+        return self._rates(config).seconds(n_images, sum(plan.n_views_todo for plan in plans))
+
+    def _rates(self, config: DiscoverConfig) -> ViewRates:
+        return self.rates[config.backbone.tuned_blocks]
 
 
-def _missing(
-    collection: Collection, config: DiscoverConfig, backbone: Backbone | None, digests: list[bytes] | None
-) -> tuple[int, int]:
-    """Number of views that are missing in the cache, and their bytes; none for ready features and online tokens."""
-    if backbone is None or config.online:
-        return 0, 0
-    plans = plan_caches(collection, config.backbone, backbone, views=config.averaged_views, digests=digests)
-    return sum(plan.n_views_todo for plan in plans), sum(plan.bytes_todo for plan in plans)
+def _online_passes(collection: Collection, config: DiscoverConfig) -> int:
+    """How often the averaged views of all images are computed online: for the estimate, the start, evaluations and the last predictions."""
+    if not config.online or isinstance(collection.catalog.items, Features):
+        return 0
+    n_evaluations = 0
+    if collection.truth is not None or not find_method(config.method_name).method.costly_readout:
+        n_evaluations = -(-config.training.epochs // config.training.evaluate_every)
+    return 2 + (not config.n_categories.from_truth) + n_evaluations

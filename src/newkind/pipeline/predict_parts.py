@@ -51,7 +51,7 @@ class InputParts(Protocol):
 
     @property
     def digest(self) -> str:
-        """Digest of all names."""
+        """Digest of all names, and of what tells the items from others with these names."""
         ...
 
     def part(self, number: int) -> Images | Features:

@@ -101,12 +101,12 @@ def fit_batch(config: DiscoverConfig, n_images: int) -> DiscoverConfig:
     return replace(config, training=replace(config.training, batch_size=most))
 
 
-def load_setup(collection: Collection, config: DiscoverConfig) -> Setup:
-    """Load the backbone, or choose a device for ready features."""
+def load_setup(collection: Collection, config: DiscoverConfig, *, download: bool = True) -> Setup:
+    """Load the backbone, or choose a device for ready features; `download` as in `load_vit`."""
     items = collection.catalog.items
     if isinstance(items, Features):
         return Setup(None, choose_device(config.backbone.device), items.values.shape[1])
-    backbone = load_backbone(config.backbone)
+    backbone = load_backbone(config.backbone, download=download)
     return Setup(backbone, backbone.device, backbone.trunk.dim)
 
 
