@@ -158,7 +158,7 @@ def no_images(what: str, skipped: Sequence[Skipped], ignored: Mapping[str, int],
 
 def _lines(path: Path) -> Iterator[str]:
     """Names that a .txt file lists, one per line."""
-    text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    text = path.read_text(encoding="utf-8-sig", errors="surrogateescape")
     return (line.strip() for line in text.splitlines() if line.strip())
 
 
