@@ -20,7 +20,6 @@ from newkind.backbone.loader import load_backbone
 from newkind.backbone.online import OnlineTokens
 from newkind.config import BackboneConfig
 from newkind.data import Collection, Features, open_data
-from newkind.data.views import ViewRecipe
 
 BATCH = 32
 
@@ -32,7 +31,7 @@ def features_of(collection: Collection, kind: str) -> NDArray[np.float32]:
     backbone, items = load_backbone(BackboneConfig(tuned_blocks=0, **given)), collection.catalog.items
     if isinstance(items, Features):
         raise SystemExit("Images are needed.")
-    source = OnlineTokens(items, backbone.trunk, ViewRecipe(image_size=int(pixels)))
+    source = OnlineTokens(items, backbone.trunk, backbone.recipe)
     batches = (np.arange(i, min(i + BATCH, len(items))) for i in range(0, len(items), BATCH))
     found: NDArray[np.float32] = torch.cat([b.tokens.cls for b in source.evaluation_batches(batches)]).numpy()
     if len(found) != len(items):

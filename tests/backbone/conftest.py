@@ -12,7 +12,6 @@ from newkind.backbone.loader import Backbone, load_backbone
 from newkind.config import BackboneConfig
 from newkind.data import Collection, read_folder
 from newkind.data.items import FileImages
-from newkind.data.views import ViewRecipe
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +30,7 @@ def key(config: BackboneConfig, backbone: Backbone) -> CacheKey:
         backbone=config.name,
         weights_sha256=backbone.sha256,
         n_tuned=1,
-        recipe=ViewRecipe(image_size=config.image_size),
+        recipe=backbone.recipe,
         n_views=config.views,
         seed=0,
     )

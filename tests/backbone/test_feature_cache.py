@@ -20,7 +20,7 @@ from newkind.backbone.sources import open_cache, plan_caches
 from newkind.backbone.token_cache import TokenCache
 from newkind.config import BackboneConfig
 from newkind.data import Collection, read_folder
-from newkind.data.views import ViewRecipe, random_views
+from newkind.data.views import random_views
 
 TIMEOUT = 240
 VIEWS = (0, 1, 2, 3)
@@ -57,7 +57,7 @@ def test_a_feature_is_what_the_tuned_block_gives_before_training(
     """From the same image and view: tokens through the tuned block, and all blocks at once."""
     images = np.array([7, 0, 20])
     features = read(open_cache(collection, frozen_config, frozen, views=(0, 1, 2)), images, (0, 1, 2))
-    online = OnlineTokens(collection.catalog.items, backbone.trunk, ViewRecipe(image_size=config.image_size))
+    online = OnlineTokens(collection.catalog.items, backbone.trunk, backbone.recipe)
     (exact,) = online.evaluation_batches(iter([images]), (0, 1, 2))
     torch.testing.assert_close(features.flatten(0, 1), backbone.tuned(exact.tokens).detach(), atol=1e-5, rtol=1e-5)
     stored = open_cache(collection, config, backbone)
@@ -71,10 +71,10 @@ def test_numbered_views(collection, frozen_config, frozen) -> None:
     """The views are those of their recipes; online tokens have the same views as the cache."""
     images = np.arange(5)
     features = read(open_cache(collection, frozen_config, frozen, views=VIEWS), images, VIEWS)
-    online = OnlineTokens(collection.catalog.items, frozen.trunk, ViewRecipe(image_size=32))
+    online = OnlineTokens(collection.catalog.items, frozen.trunk, frozen.recipe)
     (found,) = online.evaluation_batches(iter([images]), VIEWS)
     torch.testing.assert_close(features.flatten(0, 1), found.tokens.cls, atol=1e-5, rtol=1e-5)
-    recipe = ViewRecipe(image_size=32)
+    recipe = frozen.recipe
     from newkind.data.views import evaluation_view, resize_for_views
 
     plain = torch.stack(

@@ -18,7 +18,6 @@ from newkind.backbone.sources import open_cache
 from newkind.backbone.vit import build_vit
 from newkind.config import BackboneConfig
 from newkind.data import Collection
-from newkind.data.views import ViewRecipe
 from newkind.errors import BackboneError, ConfigError
 
 
@@ -88,7 +87,7 @@ def test_merged_tokens_are_stored_and_used(collection: Collection, config: Backb
     own = load_backbone(config)
     assert own.trunk.n_tokens == 5
     cache = open_cache(collection, config, own)
-    online = OnlineTokens(collection.catalog.items, own.trunk, ViewRecipe(image_size=64))
+    online = OnlineTokens(collection.catalog.items, own.trunk, own.recipe)
     (stored,), (exact,) = (s.evaluation_batches(iter([np.arange(3)]), (0, 2)) for s in (cache, online))
     assert stored.tokens.xhat.shape == (6, 5, 192)
     assert torch.equal(stored.tokens.sizes, exact.tokens.sizes)

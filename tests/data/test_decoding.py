@@ -145,6 +145,13 @@ def test_exif_that_cannot_be_written_back_does_not_matter(tmp_path: Path) -> Non
     assert decode(damaged, name="x.jpg").size == (16, 32)
 
 
+@pytest.mark.parametrize("exif", [b"XX*\0\x08\0\0\0", b"II*\0", b""])
+@pytest.mark.parametrize("density", [{"dpi": (72, 72)}, {}])
+def test_a_damaged_exif_header_turns_nothing(tmp_path: Path, exif: bytes, density: dict[str, object]) -> None:
+    Image.fromarray(COLOUR).save(tmp_path / "x.jpg", quality=95, subsampling=0, exif=b"Exif\0\0" + exif, **density)
+    assert np.abs(pixels(tmp_path / "x.jpg") - COLOUR).mean() < 4
+
+
 def test_truncated_jpeg_is_broken(tmp_path: Path) -> None:
     path = tmp_path / "x.jpg"
     Image.fromarray(np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)).save(path)

@@ -8,9 +8,10 @@ import pytest
 
 from error_codes import raises
 from newkind.data.folders import read_folder
-from newkind.data.image_files import find_images
+from newkind.data.image_files import find_images, list_files
 from newkind.data.items import FileImages
 from newkind.data.names import Names
+from newkind.data.slices import ListParts
 from newkind.data.tables import read_table
 from newkind.errors import BrokenImage, DataError
 
@@ -104,6 +105,21 @@ def test_files_folders_and_lists_are_found_as_given(pile: Path, monkeypatch: pyt
     ]
     assert codes(found.skipped) == {"unlabelled/x.avif": "unsupported-format", "pear/9.png": "missing-file"}
     assert found.ignored == {".txt": 1}
+
+
+def test_a_byte_order_mark_before_a_list(pile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(pile)
+    (pile / "list.txt").write_text("pear/0.png\n\npear/1.png\npear/2.png\n", encoding="utf-8-sig")
+    wanted = ["pear/0.png", "pear/1.png", "pear/2.png"]
+    assert list(find_images([Path("list.txt")]).names) == wanted
+    assert list_files([Path("list.txt")]) == wanted
+    marked = ListParts(Path("list.txt"), 2)
+    assert [list(marked.part(i).names) for i in range(2)] == [wanted[:2], wanted[2:]]
+    (pile / "plain.txt").write_text("\n".join(wanted))
+    assert (len(marked), marked.digest) == (3, ListParts(Path("plain.txt"), 2).digest)
+    (pile / "empty.txt").write_text("", encoding="utf-8-sig")
+    with raises(DataError, "no-images"):
+        ListParts(Path("empty.txt"), 2)
 
 
 def test_a_whole_folder_is_searched_to_any_depth(pile: Path) -> None:

@@ -64,6 +64,46 @@ def test_a_table_without_labels_beside_class_folders(tmp_path: Path, make_image)
     assert [(item.name, item.code) for item in collection.skipped] == [("gone.jpg", "missing-file")]
 
 
+def labels_in(root: Path) -> dict[str, str]:
+    """Class of each image, "" for unlabelled."""
+    catalog = open_data(root).catalog
+    names = (*catalog.class_names, "")
+    return {name: names[label] for name, label in zip(catalog.items.names, catalog.labels.tolist(), strict=True)}
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        ["val/cat/1.jpg", "val/dog/1.jpg", "unlabelled/1.jpg", "unlabelled/deep/2.jpg"],
+        ["1.jpg", "2.jpg"],
+        ["test/1.jpg", "test/2.jpg"],
+        ["test/cat/1.jpg", "test/2.jpg", "Unknown/1.jpg", "1.jpg"],
+    ],
+)
+def test_images_beside_splits_are_unlabelled(tmp_path: Path, make_image, others: list[str]) -> None:
+    names = ["train/cat/1.jpg", "train/dog/1.jpg", *others]
+    for i, name in enumerate(names):
+        make_image(tmp_path / name, seed=i)
+    (tmp_path / "images.tar").touch()
+    (tmp_path / "2.avif").touch()
+    assert labels_in(tmp_path) == {name: next((k for k in ("cat", "dog") if k in name), "") for name in names}
+    collection = open_data(tmp_path)
+    splits = dict(zip(collection.catalog.items.names, collection.metadata["split"], strict=True))
+    assert splits == {name: name.split("/")[0] if name.startswith(("t", "v")) else "" for name in names}
+    assert collection.ignored == {".tar": 1}
+    assert [(item.name, item.code) for item in collection.skipped] == [("2.avif", "unsupported-format")]
+    assert collection.catalog.items.open(len(names) - 1).size == (24, 16)
+
+
+@pytest.mark.parametrize("name", ["none", "NA", "null", "nan", "-1"])
+def test_names_of_class_folders_in_splits_stay_as_they_are(tmp_path: Path, make_image, name: str) -> None:
+    for i, folder in enumerate([name, "defect", "unlabelled"]):
+        make_image(tmp_path / "train" / folder / "1.jpg", seed=i)
+    wanted = {f"{name}/1.jpg": name, "defect/1.jpg": "defect", "unlabelled/1.jpg": ""}
+    assert labels_in(tmp_path / "train") == wanted
+    assert labels_in(tmp_path) == {f"train/{file}": label for file, label in wanted.items()}
+
+
 def test_classes_may_be_called_as_splits(tmp_path: Path, make_image) -> None:
     make_image(tmp_path / "train" / "1.jpg")
     make_image(tmp_path / "test" / "1.jpg", seed=1)
@@ -73,7 +113,9 @@ def test_classes_may_be_called_as_splits(tmp_path: Path, make_image) -> None:
 def test_bad_folders(tmp_path: Path, make_image) -> None:
     make_image(tmp_path / "train" / "oak" / "1.jpg")
     (tmp_path / "test").mkdir()
-    assert open_data(tmp_path).catalog.class_names == ("train",)  # an empty folder is no split
+    collection = open_data(tmp_path)
+    assert collection.catalog.class_names == ("oak",)
+    assert [(item.name, item.code) for item in collection.skipped] == [("test", "empty-folder")]  # which is no split
     (tmp_path / "train" / "metadata.csv").write_text("site,date\nA,B\n")
     (tmp_path / "test").rmdir()
     with raises(DataError, "missing-column"):

@@ -289,6 +289,52 @@ def test_a_truth_column_is_preferred_to_labels(tmp_path: Path) -> None:
         read_truth(path)
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".xlsx", ".parquet"])
+def test_whole_numbers_beside_missing_values(images: Path, suffix: str) -> None:
+    """pandas makes floats of them, and writes 3.0; true classes, of which none is missing, stay 3."""
+    frame = pd.DataFrame(
+        {"file_name": [f"img/{i}.jpg" for i in range(4)], "label": [3, 10, -1, None], "truth": [3, 10, 3, 4]}
+    )
+    path = images / f"t{suffix}"
+    if suffix in (".csv", ".tsv"):
+        frame.to_csv(path, index=False, sep="," if suffix == ".csv" else "\t")
+        assert "3.0" in path.read_text()
+    else:
+        WRITERS[suffix](path, list(frame), frame.astype(object).where(frame.notna(), None).values.tolist())
+    collection = read_table(path)
+    assert collection.catalog.class_names == ("3", "10")
+    assert collection.catalog.labels.tolist() == [0, 1, -1, -1]
+    assert collection.truth is not None
+    assert collection.truth.class_names == ("3", "10", "4")
+
+
+@pytest.mark.parametrize(
+    ("cells", "names"),
+    [
+        (["1.5", "3.0"], ("1.5", "3.0")),  # these are no whole numbers
+        (["3.0", "oak"], ("3.0", "oak")),
+        (["3", "4.0"], ("3", "4.0")),
+        (["NA", " 3.00 "], ("3",)),
+        (["-1.0", "2.0"], ("2",)),
+        ([f"{'1' * 21}.0", "2.0"], (f"{'1' * 21}.0", "2.0")),
+        (["٣.0", "2.0"], ("2.0", "٣.0")),
+    ],
+)
+def test_other_numbers_stay_as_they_are(images: Path, cells: list[str], names: tuple[str, ...]) -> None:
+    path = images / "t.csv"
+    path.write_text("file_name,label,n\n" + "".join(f"img/{i}.jpg,{cell},3.0\n" for i, cell in enumerate(cells)))
+    collection = read_table(path)
+    assert collection.catalog.class_names == names
+    assert list(collection.metadata["n"]) == ["3.0", "3.0"]
+
+
+@pytest.mark.parametrize("column", ["truth", "label"])
+def test_whole_numbers_in_tables_of_true_classes(tmp_path: Path, column: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"file_name,{column}\n1.jpg,3.0\n2.jpg,\n3.jpg,-1.0\n4.jpg,12.0\n")
+    assert read_truth(path) == {"1.jpg": "3", "4.jpg": "12"}
+
+
 CELLS = st.one_of(
     st.none(), st.text(max_size=12), st.integers(), st.floats(), st.booleans(), st.lists(st.integers(), max_size=2),
     st.sampled_from(["img/0.jpg", "img/1.jpg", "NA", "../x.jpg", "/etc/passwd", "a\0b"]),

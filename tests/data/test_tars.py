@@ -13,6 +13,7 @@ from PIL import Image
 
 from error_codes import raises
 from newkind.data import inspect_collection, open_data, read_tars
+from newkind.data.opening import has_many_items
 from newkind.errors import BrokenImage, DataError, NewkindError
 
 
@@ -84,6 +85,33 @@ def test_shards(tmp_path: Path) -> None:
         write_tar(tmp_path / f"day{i}" / "x.tar", {"1.png": picture(i)})
     days = open_data(f"{tmp_path}/day{{0..1}}/x.tar")
     assert list(days.catalog.items.names) == ["day0/x.tar/1.png", "day1/x.tar/1.png"]
+
+
+@pytest.mark.parametrize("beside", ["oak/1.png", "1.png", "1.avif"])
+def test_an_archive_beside_images_is_not_the_data(tmp_path: Path, make_image, beside: str) -> None:
+    write_tar(tmp_path / "backup.tar", {"9.png": picture()})
+    (tmp_path / beside).parent.mkdir(exist_ok=True)
+    if beside.endswith("avif"):
+        (tmp_path / beside).touch()
+        assert not has_many_items(tmp_path)
+        with raises(DataError, "no-images"):
+            open_data(tmp_path)
+        return
+    make_image(tmp_path / beside)
+    assert not has_many_items(tmp_path)
+    collection = open_data(tmp_path)
+    assert list(collection.catalog.items.names) == [beside]
+    assert collection.ignored == {".tar": 1}
+
+
+def test_what_is_beside_archives_is_listed(tmp_path: Path) -> None:
+    write_tar(tmp_path / "x.tar", {"1.png": picture()})
+    for name in ("index.txt", "train.parquet", ".cache"):
+        (tmp_path / name).touch()
+    assert has_many_items(tmp_path)
+    collection = open_data(tmp_path)
+    assert list(collection.catalog.items.names) == ["1.png"]
+    assert collection.ignored == {".txt": 1, ".parquet": 1, "hidden": 1}
 
 
 def test_an_archive_that_was_changed_after_it_was_opened(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from sklearn.datasets import load_sample_images
 import newkind
 from error_codes import raises
 from newkind.config import DEFAULT_BACKBONE
-from newkind.data.crops import ViewRecipe
 from newkind.discovery import Discovery
 from newkind.errors import DataError, RunError
 from newkind.export.onnx_file import PixelModel
@@ -74,7 +73,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Discovery, Path]:
 def test_a_calibrated_read_out_is_exported(model: tuple[Discovery, Path]) -> None:
     loaded = load_model(model[0].run, device="cpu")
     loaded.network.method.read_out_smoothing.fill_(0.2)
-    exported = PixelModel(loaded, ViewRecipe(image_size=32)).eval()
+    exported = PixelModel(loaded, loaded.recipe).eval()
     pixels = torch.randint(0, 256, (2, 1, 3, 32, 32), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
     with torch.no_grad():
         p, features = exported(pixels)[:2]

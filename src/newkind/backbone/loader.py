@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import torch
 
+from newkind.backbone.recipe import recipe_of
 from newkind.backbone.vit import FeatureTrunk, Trunk, TunedBlocks, split
 from newkind.backbone.weights import load_vit
 from newkind.config import BackboneConfig
+from newkind.data.crops import ViewRecipe
 from newkind.device import choose_device
 from newkind.errors import ConfigError
 
@@ -31,6 +33,8 @@ class Backbone:
         Where the weights come from.
     device : torch.device
         Device of both parts.
+    recipe : ViewRecipe
+        Recipe of its views; `recipe_of`, or for the model of a run the one that it was made with.
     missing_megabytes : float, default=0.0
         Size of the weights that would have to be downloaded, and in whose place random ones are used.
     """
@@ -40,6 +44,7 @@ class Backbone:
     sha256: str
     source: str
     device: torch.device
+    recipe: ViewRecipe
     missing_megabytes: float = 0.0
 
 
@@ -90,4 +95,5 @@ def load_backbone(config: BackboneConfig, *, download: bool = True) -> Backbone:
         trunk.merge_patches(config.patch_tokens)
         tuned.to(device)
     trunk.use_precision(config.trunk_precision)
-    return Backbone(trunk.to(device), tuned, loaded.sha256, loaded.source, device, loaded.missing_megabytes)
+    recipe = recipe_of(config)
+    return Backbone(trunk.to(device), tuned, loaded.sha256, loaded.source, device, recipe, loaded.missing_megabytes)

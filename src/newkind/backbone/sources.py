@@ -19,7 +19,7 @@ from newkind.backbone.token_cache import TokenCache
 from newkind.backbone.tokens import EVALUATION, TokenSource, Views
 from newkind.config import BackboneConfig
 from newkind.data import Collection, Features
-from newkind.data.views import ViewRecipe, random_views
+from newkind.data.views import random_views
 from newkind.errors import DataError
 from newkind.paths import cache_dir
 from newkind.progress import data_size, duration, progress_bar
@@ -86,8 +86,7 @@ def open_source(
         raise DataError("Images need a backbone.", fix="Load one with `load_backbone`.", code="no-backbone")
     if not online:
         return open_cache(collection, config, backbone, views=views, digests=digests)
-    recipe = ViewRecipe(image_size=config.image_size)
-    return OnlineTokens(items, backbone.trunk, recipe, device=backbone.device, seed=config.view_seed)
+    return OnlineTokens(items, backbone.trunk, backbone.recipe, device=backbone.device, seed=config.view_seed)
 
 
 def open_cache(
@@ -174,7 +173,7 @@ def plan_caches(
 
     What is on other disks than that of this process counts as missing; with `disks`, all processes plan the same views.
     """
-    recipe, digests = ViewRecipe(image_size=config.image_size), digests or image_digests(collection)
+    recipe, digests = backbone.recipe, digests or image_digests(collection)
     if config.tuned_blocks == 0:
         keys = [
             CacheKey.of_feature(

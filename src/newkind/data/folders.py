@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Container
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from newkind.data.image_files import no_images
 from newkind.data.items import FileImages
 from newkind.data.names import Names, printable
 
-__all__ = ["read_folder"]
+__all__ = ["UNLABELLED_FOLDERS", "read_folder", "walk_folder"]
 
 UNLABELLED_FOLDERS = frozenset({"unlabelled", "unlabeled", "unknown", "_"})
 
@@ -53,15 +54,21 @@ def read_folder(root: str | os.PathLike[str]) -> Collection:
     >>> list(collection.catalog.items.names), collection.catalog.labels.tolist()
     (['bee/1.png', 'unlabelled/1.png', 'wasp/1.png'], [0, -1, 1])
     """
-    root = Path(root)
-    walk = FolderWalk(root)
-    names, labels, classes = _labelled_images(walk, root)
-    if not names:
+    found = walk_folder(Path(root))
+    if not len(found.catalog):
         fix = f"Expected one subfolder per known class with {', '.join(sorted(IMAGE_SUFFIXES))} files in it."
-        raise no_images(f"{printable(str(root))} has no image", walk.skipped, walk.ignored, fix)
-    items = FileImages(root, Names(names))
+        raise no_images(f"{printable(str(root))} has no image", found.skipped, found.ignored, fix)
+    return found
+
+
+def walk_folder(root: Path, left_out: Container[str] = ()) -> Collection:
+    """Collection of a folder as `read_folder` reads it, without the subfolders `left_out`; it may have no image."""
+    walk = FolderWalk(root)
+    names, labels, classes = _labelled_images(walk, root, left_out)
     return Collection(
-        catalog=Catalog(items=items, labels=np.array(labels, dtype=np.int32), class_names=tuple(classes)),
+        catalog=Catalog(
+            items=FileImages(root, Names(names)), labels=np.array(labels, dtype=np.int32), class_names=tuple(classes)
+        ),
         skipped=walk.skipped,
         ignored=dict(walk.ignored),
         origin=str(root),
@@ -69,13 +76,15 @@ def read_folder(root: str | os.PathLike[str]) -> Collection:
     )
 
 
-def _labelled_images(walk: FolderWalk, root: Path) -> tuple[list[str], list[int], list[str]]:
+def _labelled_images(walk: FolderWalk, root: Path, left_out: Container[str]) -> tuple[list[str], list[int], list[str]]:
     """Names and labels (-1 for unlabelled) of the images below a folder, and the names of the classes."""
     names: list[str] = []
     labels: list[int] = []
     classes: list[str] = []
     for entry in walk.entries(root):
         if walk.is_folder(entry):
+            if entry.name in left_out:
+                continue
             is_unlabelled = entry.name.lower() in UNLABELLED_FOLDERS
             found = list(walk.images(entry.path))
             if is_unlabelled or found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,9 @@ from newkind.data.names import printable
 from newkind.data.wording import count
 from newkind.errors import DataError
 
-__all__ = ["ImageFiles", "describe_ignored", "find_images", "list_files", "no_images"]
+__all__ = ["ImageFiles", "describe_ignored", "find_images", "ignored_files", "list_files", "no_images"]
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +120,8 @@ def list_files(places: Sequence[Path], *, missing_ok: bool = False) -> list[str]
         if os.path.isdir(place):
             found = find_images([place])
             names += [*found.names, *(item.name for item in found.skipped)]
+            if ignored := ignored_files(found.ignored):
+                logger.info(f"Ignored in {printable(str(place))}: {ignored}.")
         elif place.suffix.lower() == ".txt" and os.path.isfile(place):
             names += _lines(place)
         elif missing_ok or os.path.lexists(place):
@@ -133,6 +138,12 @@ def describe_ignored(ignored: Mapping[str, int]) -> str:
     return ", ".join(f"{n:,} {printable(kind)}" for kind, n in sorted(ignored.items(), key=lambda item: -item[1]))
 
 
+def ignored_files(ignored: Mapping[str, int]) -> str:
+    """Ignored files that are not hidden, in words: `3 other files (2 .txt, 1 .tar)`; empty for none."""
+    visible = {kind: n for kind, n in ignored.items() if kind != "hidden"}
+    return f"{count(sum(visible.values()), 'other file')} ({describe_ignored(visible)})" if visible else ""
+
+
 def no_images(what: str, skipped: Sequence[Skipped], ignored: Mapping[str, int], fix: str = "") -> DataError:
     """Error for places without a usable image; says which files were skipped or ignored."""
     if skipped:
@@ -147,7 +158,7 @@ def no_images(what: str, skipped: Sequence[Skipped], ignored: Mapping[str, int],
 
 def _lines(path: Path) -> Iterator[str]:
     """Names that a .txt file lists, one per line."""
-    text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    text = path.read_text(encoding="utf-8-sig", errors="surrogateescape")
     return (line.strip() for line in text.splitlines() if line.strip())
 
 

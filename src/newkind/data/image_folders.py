@@ -13,11 +13,11 @@ from newkind.data.catalog import Catalog, Collection, Skipped
 from newkind.data.cells import group_name
 from newkind.data.decoding import has_image_suffix
 from newkind.data.folder_walk import FolderWalk
-from newkind.data.folders import read_folder
+from newkind.data.folders import UNLABELLED_FOLDERS, read_folder, walk_folder
 from newkind.data.groups import encode_groups
 from newkind.data.items import FileImages
-from newkind.data.labels import Labels, encode_labels, encode_truth
-from newkind.data.names import Names
+from newkind.data.labels import Labels, combine_truth, encode_names, encode_truth
+from newkind.data.names import Names, printable
 from newkind.data.table_rows import Row, Table, open_table
 from newkind.data.tables import METADATA_FILES, FolderListing, read_table
 from newkind.errors import DataError
@@ -33,22 +33,25 @@ def read_image_folder(root: Path, reading: ReadingConfig) -> Collection:
     splits = _splits(root)
     if not splits:
         return _read_part(root, reading)
-    parts = {name: _read_part(root / name, reading) for name in splits}
-    return _joined(root, parts, reading)
+    parts = {
+        name: _read_part(root / name, reading) if _holds_classes(root / name) else walk_folder(root / name)
+        for name in splits
+    }
+    return _joined(root, parts | {"": walk_folder(root, left_out=splits)}, reading)
 
 
 def _splits(root: Path) -> list[str]:
-    """Names of the split folders; empty unless all subfolders are splits that contain class folders or a table.
+    """Names of the split folders; empty unless all subfolders with labelled images are splits, and one of them holds classes.
 
     A class may be called `train`: its folder contains images, not folders or a table.
     """
     if _metadata_file(root) is not None:
         return []
     walk = FolderWalk(root)
-    entries = walk.entries(root)
-    names = [entry.name for entry in entries if walk.is_folder(entry)]
-    is_split = bool(names) and all(name.lower() in SPLITS for name in names)
-    return names if is_split and all(_holds_classes(root / name) for name in names) else []
+    folders = [entry.name for entry in walk.entries(root) if walk.is_folder(entry)]
+    names = [name for name in folders if name.lower() not in UNLABELLED_FOLDERS]
+    is_split = all(name.lower() in SPLITS for name in names)
+    return names if is_split and any(_holds_classes(root / name) for name in names) else []
 
 
 def _holds_classes(folder: Path) -> bool:
@@ -112,41 +115,46 @@ def _with_metadata(found: Collection, path: Path, table: Table) -> Collection:
 
 
 def _joined(root: Path, parts: Mapping[str, Collection], reading: ReadingConfig) -> Collection:
-    """One collection of all splits, whose names are metadata."""
+    """One collection of all splits, whose names are metadata; the part "" is beside them."""
     names: list[str] = []
     labels: list[str | None] = []
     truths: list[str | None] = []
     skipped: list[Skipped] = []
     ignored: dict[str, int] = {}
     metadata: dict[str, list[str]] = {"split": []}
+    notes = [f"The folders {', '.join(filter(None, parts))} are splits of one dataset."]
+    notes += [note for part in parts.values() for note in part.notes]
     for split, part in parts.items():
-        catalog, truth = part.catalog, part.truth
+        catalog, truth, prefix = part.catalog, part.truth, f"{split}/" if split else ""
         for name in part.metadata:
             metadata.setdefault(name, [""] * len(names))
-        names += [f"{split}/{name}" if not os.path.isabs(name) else name for name in catalog.items.names]
+        names += [prefix + name if not os.path.isabs(name) else name for name in catalog.items.names]
         labels += [None if i < 0 else catalog.class_names[i] for i in catalog.labels]
         truths += [None if truth is None or i < 0 else truth.class_names[i] for i in _truth_labels(part)]
         for name, texts in metadata.items():
             texts += part.metadata.get(name, [split if name == "split" else ""] * len(catalog))
-        skipped += [Skipped(f"{split}/{item.name}", item.reason, item.code) for item in part.skipped]
+        skipped += [Skipped(prefix + item.name, item.reason, item.code) for item in part.skipped]
+        if split and not len(catalog):
+            skipped.append(Skipped(split, "folder without readable images", "empty-folder"))
+        elif split and not catalog.is_labelled.any():
+            notes.append(f"The images of {printable(split)} are unlabelled.")
         ignored = {kind: ignored.get(kind, 0) + part.ignored.get(kind, 0) for kind in {*ignored, *part.ignored}}
-    given = encode_labels(labels)
+    given = encode_names(labels)
     groups, column = None, next((part.group_column for part in parts.values() if part.group_column), "")
     if column:
         groups = encode_groups([group_name(text) for text in metadata[column]], given)
     has_truth = any(part.truth is not None for part in parts.values())
-    notes = [note for part in parts.values() for note in part.notes]
     return Collection(
         catalog=Catalog(
             items=FileImages(root, Names(names)), labels=given.indices, class_names=given.class_names, groups=groups
         ),
-        truth=encode_truth(truths, given) if has_truth else None,
+        truth=combine_truth(encode_names(truths, first=given.class_names), given) if has_truth else None,
         skipped=tuple(skipped),
         ignored=ignored,
         origin=str(root),
         location=os.path.abspath(root),
         reading=reading.given(),
-        notes=(f"The folders {', '.join(parts)} are splits of one dataset.", *dict.fromkeys(notes)),
+        notes=tuple(dict.fromkeys(notes)),
         metadata={name: Names(texts) for name, texts in metadata.items()},
         group_column=column,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +13,20 @@ from newkind.data.benchmarks import BENCHMARKS, load_benchmark
 from newkind.data.boxed_data import BOX_OPTIONS, read_boxes, with_boxes
 from newkind.data.catalog import Collection
 from newkind.data.feature_parts import has_feature_parts, read_feature_parts
+from newkind.data.folder_walk import FolderWalk
 from newkind.data.image_folders import read_image_folder
 from newkind.data.names import printable
 from newkind.data.npy import read_npy
 from newkind.data.npz import read_npz
-from newkind.data.numbered_files import files_in, is_range, numbered_files
+from newkind.data.numbered_files import is_range, numbered_files
 from newkind.data.parquet_images import PARQUET, find_parquet_images, has_images, read_parquet_images
 from newkind.data.tables import TABLE_SUFFIXES, read_table
-from newkind.data.tars import read_tars
+from newkind.data.tars import TAR, find_tars, read_tars
 from newkind.data.wording import count
 from newkind.errors import DataError
 from newkind.reading import ReadingConfig, check_used, split_reading
 
 __all__ = ["has_many_items", "open_data", "open_with"]
-
-TAR = (".tar",)
 
 KINDS = (
     "a folder of images, a table (.csv, .tsv, .jsonl, .xlsx, .parquet), boxes (.json), an .npz, .npy, .tar or .parquet file, "
@@ -106,7 +106,7 @@ def has_many_items(data: Path) -> bool:
     """Whether `open_data` opens this as items that are not image files of their own: boxes, archives, Parquet files or features."""
     if is_range(str(data)) or data.suffix.lower() in (".json", *TAR, *PARQUET):
         return True
-    return has_feature_parts(data) or bool(files_in(data, TAR) or find_parquet_images(data))
+    return has_feature_parts(data) or bool(find_tars(data) or find_parquet_images(data))
 
 
 def _open(text: str, reading: ReadingConfig) -> Collection:
@@ -145,9 +145,18 @@ def _open_folder(path: Path, text: str, reading: ReadingConfig) -> Collection:
     if has_feature_parts(path):
         check_used(reading, (), "a folder of features")
         return read_feature_parts(path)
-    if found := files_in(path, TAR) or find_parquet_images(path):
-        return _read_files(found, text, reading)
+    if found := find_tars(path) or find_parquet_images(path):
+        return _with_others(_read_files(found, text, reading), path, {file.name for file in found})
     return read_image_folder(path, reading)
+
+
+def _with_others(collection: Collection, folder: Path, used: set[str]) -> Collection:
+    """Collection that also lists the files of a folder beside those that are used."""
+    walk = FolderWalk(folder)
+    for entry in walk.entries(folder):
+        if entry.name not in used:
+            walk.is_image(entry)
+    return replace(collection, skipped=collection.skipped + walk.skipped, ignored=dict(walk.ignored))
 
 
 def _read_files(paths: list[Path], text: str, reading: ReadingConfig) -> Collection:

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from newkind.data.catalog import Catalog, Collection
 from newkind.data.columns import SYNONYMS, Columns, find_columns
-from newkind.data.decoding import IMAGE_SUFFIXES, broken_image
+from newkind.data.decoding import broken_image
 from newkind.data.file_sample import sampled_digest
-from newkind.data.folder_walk import FolderWalk
+from newkind.data.folder_walk import has_images_or_folders
 from newkind.data.groups import encode_groups
 from newkind.data.items import MAX_FILE_BYTES, EncodedImages
 from newkind.data.labels import encode_labels, encode_truth
@@ -128,10 +128,8 @@ class ParquetImages(EncodedImages):
 def find_parquet_images(folder: Path) -> list[Path]:
     """Parquet files of a folder, sorted; none if they are tables beside image files or folders."""
     found = files_in(folder, PARQUET)
-    if not found or any(path.name in METADATA_FILES for path in found) or files_in(folder, tuple(IMAGE_SUFFIXES)):
-        return []
-    walk = FolderWalk(folder)
-    return [] if any(walk.is_folder(entry) for entry in walk.entries(folder)) else found
+    is_table = any(path.name in METADATA_FILES for path in found)
+    return [] if not found or is_table or has_images_or_folders(folder) else found
 
 
 def has_images(path: Path, reading: ReadingConfig) -> bool:

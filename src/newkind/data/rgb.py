@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,7 +32,10 @@ SIDEWAYS = tuple(turn for orientation, turn in TURNS.items() if orientation >= 5
 
 def turn_of(image: Image.Image) -> Image.Transpose | None:
     """What makes an image upright, by its EXIF data; None for nothing."""
-    orientation = image.getexif().get(ORIENTATION, 1)
+    try:
+        orientation = image.getexif().get(ORIENTATION, 1)
+    except (SyntaxError, ValueError, struct.error):  # damaged EXIF data; the pixels are not part of it
+        return None
     return TURNS.get(orientation) if isinstance(orientation, int) else None
 
 

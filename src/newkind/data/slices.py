@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import os
 from collections.abc import Sequence
@@ -16,6 +17,9 @@ from newkind.data.names import Names
 from newkind.errors import DataError
 
 __all__ = ["ImageSlice", "ItemParts", "ListParts", "slice_items"]
+
+MARK = codecs.BOM_UTF8
+"""Bytes that editors on Windows put before a text in UTF-8."""
 
 
 @dataclass(frozen=True)
@@ -123,9 +127,11 @@ class ListParts:
     def __init__(self, path: Path, size: int) -> None:
         self.path, self.size = path, size
         self._starts: list[int] = []
-        digest, at, n, is_relative = hashlib.sha256(), 0, 0, False
+        digest, n, is_relative = hashlib.sha256(), 0, False
         try:
             with open(path, "rb") as file:
+                at = len(MARK) if file.read(len(MARK)) == MARK else 0
+                file.seek(at)
                 for line in file:
                     if name := line.strip():
                         if n % size == 0:

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from newkind.data.columns import Columns, find_columns
 from newkind.data.labels import label_name
 from newkind.data.names import printable
 from newkind.data.records import open_records
+from newkind.data.whole_numbers import decimal_columns, without_decimals
 from newkind.data.wording import count
 from newkind.errors import DataError
 from newkind.reading import ReadingConfig
@@ -84,7 +85,11 @@ def open_table(
     with open_records(path) as records:
         at = find_columns(path, records.header, reading, needed=needed, roles=roles)
         words: Counter[str] = Counter()
-        yield Table(at, (table_row(path, line, values, at, words) for line, values in records.rows), words)
+        decimal = decimal_columns(path, {i for i in (at.label, at.truth) if i is not None})
+        notes = (f"The numbers of the column '{printable(records.header[i])}' are read without `.0`." for i in decimal)
+        rows = without_decimals(records.rows, decimal) if decimal else records.rows
+        at = replace(at, notes=(*at.notes, *notes))
+        yield Table(at, (table_row(path, line, values, at, words) for line, values in rows), words)
 
 
 def table_row(path: Path, line: int, values: Any, at: Columns, words: Counter[str]) -> Row:

@@ -20,17 +20,19 @@ from newkind.data.cells import cell_text, group_name
 from newkind.data.columns import find_columns, metadata_columns
 from newkind.data.decoding import broken_image, has_image_suffix, unsupported_format
 from newkind.data.file_sample import sampled_digest
+from newkind.data.folder_walk import has_images_or_folders
 from newkind.data.groups import encode_groups
 from newkind.data.items import EncodedImages
 from newkind.data.labels import encode_labels, encode_truth, label_name
 from newkind.data.names import Names, printable
-from newkind.data.numbered_files import prefixes
+from newkind.data.numbered_files import files_in, prefixes
 from newkind.errors import DataError
 from newkind.reading import ReadingConfig, check_used
 from newkind.schema import parse_json
 
-__all__ = ["TarImages", "read_tars"]
+__all__ = ["TAR", "TarImages", "find_tars", "read_tars"]
 
+TAR = (".tar",)
 MAX_IMAGE = 2**29
 MAX_TEXT = 2**22
 """Bytes of an image and of a label or metadata member; larger ones are not what they claim to be."""
@@ -86,6 +88,12 @@ class _Sample:
     key: str
     images: list[tuple[str, int, int]] = field(default_factory=list)
     values: dict[str, Any] = field(default_factory=dict)
+
+
+def find_tars(folder: Path) -> list[Path]:
+    """Archives of a folder, sorted; none if they are beside image files or folders."""
+    found = files_in(folder, TAR)
+    return [] if not found or has_images_or_folders(folder) else found
 
 
 def read_tars(paths: list[Path], *, origin: str = "", **options: Any) -> Collection:

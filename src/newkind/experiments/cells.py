@@ -15,6 +15,7 @@ import torch
 
 from newkind import __version__
 from newkind.atomic import write_errors
+from newkind.backbone.recipe import own_normalisation, recipe_of
 from newkind.config import BackboneConfig, DiscoverConfig, NCategories, TrainingConfig, to_json
 from newkind.data import Collection, Features
 from newkind.errors import RunError
@@ -151,6 +152,7 @@ def make_cell(collection: Collection, config: DiscoverConfig, *, title: str, pre
 def backbone_key(config: BackboneConfig) -> dict[str, Any]:
     """Settings that decide the tokens, as JSON: a weights file counts by its content, not by its path."""
     settings = {name: value for name, value in to_json(config).items() if name not in UNDECISIVE_BACKBONE}
+    settings |= own_normalisation(recipe_of(config))
     return settings | {"weights": None if config.weights is None else file_digest(config.weights)}
 
 

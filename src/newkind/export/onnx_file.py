@@ -77,7 +77,7 @@ class PixelModel(nn.Module):
 def write_onnx(contents: ExportContents, out: Path, options: ExportOptions) -> None:  # noqa: ARG001 - all formats have it
     """Write the model of the current answer, and the model card beside it."""
     model = load_model(contents.run, device="cpu")
-    recipe = ViewRecipe(image_size=model.config.image_size)
+    recipe = model.recipe
     text = model_card(contents, model, recipe)
     card = _card_place(out, text)
     check_companion(card, text)

@@ -16,6 +16,7 @@ from newkind.backbone.decoded_views import log_skipped
 from newkind.backbone.tokens import Tokens
 from newkind.config import DiscoverConfig
 from newkind.data import Collection
+from newkind.data.image_files import ignored_files
 from newkind.data.names import printable
 from newkind.data.sampling import steps_per_epoch
 from newkind.methods.method import Batch
@@ -34,6 +35,8 @@ def announce_data(collection: Collection) -> None:
     for note in collection.notes:
         logger.info(note)
     log_skipped(collection.skipped)
+    if ignored := ignored_files(collection.ignored):
+        logger.info(f"Ignored: {ignored}.")
     counts = zip(collection.catalog.class_names, collection.catalog.counts(), strict=True)
     if single := [printable(name) for name, n in counts if n == 1]:
         others = f" and {len(single) - 1} more" if len(single) > 1 else ""

@@ -27,7 +27,7 @@ from newkind.data import Collection, Images
 from newkind.data.feature_parts import FORMAT, LOCK, MANIFEST, Manifest, Part, part_file, read_manifest
 from newkind.data.identity import identity_digest
 from newkind.data.slices import ImageSlice
-from newkind.data.views import ViewRecipe, random_views
+from newkind.data.views import random_views
 from newkind.errors import DataError
 from newkind.progress import quiet
 from newkind.runs.fingerprint import digest_of
@@ -154,7 +154,7 @@ def compute_features(parts: FeatureParts, *, shard: Shard, advance: Callable[[in
 
 def _about(config: BackboneConfig, backbone: Backbone, views: tuple[int, ...]) -> dict[str, Any]:
     """Everything that features depend on, except the images."""
-    recipe = parse_json(json.dumps(asdict(ViewRecipe(image_size=config.image_size))), dict)  # as it is read back
+    recipe = parse_json(json.dumps(asdict(backbone.recipe)), dict)  # as it is read back
     about = {"backbone": config.name, "weights_sha256": backbone.sha256, "precision": config.trunk_precision}
     return about | {"recipe": recipe, "views": list(views), "seed": config.view_seed}
 
@@ -203,8 +203,7 @@ def _part(
 ) -> tuple[NDArray[np.float32], Part]:
     """Features (n, d) of those images at `places` that can be read, with their names and labels."""
     part = ImageSlice(images, places.start, [images.names[i] for i in places])
-    recipe = ViewRecipe(image_size=config.image_size)
-    source = OnlineTokens(part, backbone.trunk, recipe, device=backbone.device, seed=config.view_seed)
+    source = OnlineTokens(part, backbone.trunk, backbone.recipe, device=backbone.device, seed=config.view_seed)
     encoder, size = Encoder(backbone.tuned).to(backbone.device).eval(), max(BATCH // len(views), 1)
     batches = [np.arange(i, min(i + size, len(part))) for i in range(0, len(part), size)]
     rows, readable = [np.zeros((0, backbone.trunk.dim), np.float32)], [np.zeros(0, np.int64)]

@@ -20,6 +20,7 @@ import torch
 from newkind import distributed
 from newkind.atomic import write_bytes, write_errors
 from newkind.backbone.cache_plan import joint_digests
+from newkind.backbone.recipe import own_normalisation
 from newkind.config import DiscoverConfig, to_json
 from newkind.data import Collection
 from newkind.data.items import Features, FileImages
@@ -135,6 +136,7 @@ def _open_stage(collection: Collection, config: DiscoverConfig, *, after: _Stage
 def _fingerprint(collection: Collection, config: DiscoverConfig, stage: _Stage) -> str:
     """Fingerprint of everything that decides the result, the same in every process."""
     backbone, groups = stage.setup.backbone, stage.data.groups
+    normalisation = own_normalisation(backbone.recipe) if backbone else {}
     found = digest_of(
         deciding_settings(config),
         list(collection.catalog.class_names),
@@ -142,7 +144,9 @@ def _fingerprint(collection: Collection, config: DiscoverConfig, stage: _Stage) 
         stage.data.source.content_hash(),
         backbone.sha256 if backbone else None,
         distributed.world_size(),
-        *(() if groups is None else (groups,)),  # runs without groups have the fingerprint of earlier versions
+        # Runs without groups, and with ImageNet's normalisation, have the fingerprint of earlier versions.
+        *(() if groups is None else (groups,)),
+        *((normalisation,) if normalisation else ()),
     )
     if len(set(distributed.gather_bytes(found.encode()))) > 1:
         raise ConfigError(

@@ -13,7 +13,6 @@ from newkind.backbone.loader import Backbone
 from newkind.backbone.sources import OnlineTokens, ReadyFeatures, TokenSource
 from newkind.data import Skipped
 from newkind.data.items import Features, Images
-from newkind.data.views import ViewRecipe
 from newkind.errors import DataError
 from newkind.progress import quiet
 from newkind.runs.assignments import Assignment, assignments_of
@@ -105,8 +104,8 @@ def _open_source(model: LoadedModel, items: Images | Features) -> tuple[TokenSou
             fix="Give it features of the same kind.",
             code="wrong-input",
         )
-    recipe = ViewRecipe(image_size=model.config.image_size)
-    source = OnlineTokens(items, backbone.trunk, recipe, device=backbone.device, seed=model.config.view_seed)
+    seed = model.config.view_seed
+    source = OnlineTokens(items, backbone.trunk, backbone.recipe, device=backbone.device, seed=seed)
     return source, backbone.device
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from newkind.data.boxed_data import BOX_OPTIONS, with_boxes
 from newkind.data.catalog import UNLABELLED, Catalog, Collection, Skipped
 from newkind.data.groups import number_groups
-from newkind.data.image_files import list_files
+from newkind.data.image_files import ignored_files, list_files
 from newkind.data.items import Features, FileImages, Images
 from newkind.data.names import Names
 from newkind.data.npy import load_items
@@ -89,7 +89,9 @@ def open_inputs(places: Sequence[Path], reading: ReadingConfig, *, missing_ok: b
             return Inputs(make(values, [None] * len(values)).catalog.items)
         if has_many_items(places[0]) or (reading.given() and places[0].is_dir()):
             found = open_data(places[0], **reading.given())
-            return Inputs(found.catalog.items, found.catalog.groups, found.skipped, tuple(found.notes))
+            others = ignored_files(found.ignored)
+            notes = (*found.notes, f"Ignored: {others}.") if others else tuple(found.notes)
+            return Inputs(found.catalog.items, found.catalog.groups, found.skipped, notes)
     check_used(reading, (), "images without a table")
     if not missing_ok and (alone := [place for place in places if place.suffix.lower() in DATA_SUFFIXES]):
         raise DataError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from torch import Tensor
 from newkind.backbone.loader import Backbone, load_backbone
 from newkind.backbone.tokens import EVALUATION, Views
 from newkind.config import MOST_CATEGORIES, MOST_VIEWS, BackboneConfig, DiscoverConfig, from_json, to_json
+from newkind.data.crops import IMAGENET_MEAN, IMAGENET_STD, ViewRecipe
 from newkind.errors import ConfigError, RunError, WeightsError
 from newkind.methods.method import Method
 from newkind.methods.registry import build_method, find_method
@@ -85,6 +86,11 @@ class LoadedModel:
         """Which prototypes make up which category."""
         return layout_of(self.categories, self.network.method.n_categories)
 
+    @property
+    def recipe(self) -> ViewRecipe:
+        """Recipe of the views of images."""
+        return ViewRecipe(image_size=self.config.image_size) if self.backbone is None else self.backbone.recipe
+
 
 def layout_of(categories: Sequence[Category], n_prototypes: int) -> Layout:
     """Which of a number of prototypes make up which category."""
@@ -134,6 +140,7 @@ def save_model(
         "backbone": to_json(config.backbone),
         "weights_sha256": backbone.sha256 if backbone else None,
         "weights_source": backbone.source if backbone else None,
+        **({} if backbone is None else {"mean": list(backbone.recipe.mean), "std": list(backbone.recipe.std)}),
         "dim": dim,
         "n_known": data.n_known,
         "views": list(data.views),
@@ -192,6 +199,7 @@ def load_model(run: Run, *, device: str = "auto", weights: Path | None = None) -
         )
     if backbone is not None:
         network.to(backbone.device)
+        backbone = replace(backbone, recipe=_recipe(card, config.image_size))
     confidence = card.get("confidence")
     calibrated = isinstance(confidence, dict) and confidence.get("calibrated") is True
     return LoadedModel(network, backbone, config, answer.list_categories(), card["dim"], calibrated, views)
@@ -208,6 +216,7 @@ def read_card(owner: Run) -> dict[str, Any]:
         check_number("n_known", card["n_known"], at_least=0, at_most=card["n_categories"])
         for view in card.get("views", ()):
             check_number("views", view, at_least=0, at_most=MOST_VIEWS)
+        _recipe(card, BackboneConfig.image_size)
         if not card.get("views", EVALUATION):  # older runs used the evaluation view
             raise ValueError("`views` is empty")
         # Before anything is made of that size.
@@ -216,6 +225,15 @@ def read_card(owner: Run) -> dict[str, Any]:
                 f"{card['n_categories']:,} categories of {card['dim']:,} features are not in the model file"
             )
     return card
+
+
+def _recipe(card: dict[str, Any], image_size: int) -> ViewRecipe:
+    """Recipe of the views with which a model was made; older cards do not say it, and are those of models with ImageNet's."""
+    (red, green, blue), (r, g, b) = card.get("mean", IMAGENET_MEAN), card.get("std", IMAGENET_STD)
+    for mean, std in ((red, r), (green, g), (blue, b)):
+        check_number("mean", mean)
+        check_number("std", std, above=0)
+    return ViewRecipe(image_size=image_size, mean=(red, green, blue), std=(r, g, b))
 
 
 def method_settings(card: dict[str, Any]) -> dict[str, Any]:

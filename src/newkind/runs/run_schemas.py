@@ -110,6 +110,8 @@ class ModelCard(TypedDict):
     dim: int
     n_known: int
     weights_source: NotRequired[str | None]
+    mean: NotRequired[list[float]]
+    std: NotRequired[list[float]]
     model_sha256: NotRequired[str]
     package: NotRequired[str]
     views: NotRequired[list[int]]

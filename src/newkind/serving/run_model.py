@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from newkind.data.crops import ViewRecipe
 from newkind.errors import DataError
 from newkind.export.onnx_model import Answers, ImageModel
 from newkind.runs.model_io import LoadedModel
@@ -32,7 +31,7 @@ class RunModel(ImageModel):
     def __init__(self, model: LoadedModel) -> None:
         if model.backbone is None:
             raise DataError("The run was made from ready features and cannot predict images.", code="wrong-input")
-        recipe = ViewRecipe(image_size=model.config.image_size)
+        recipe = model.recipe
         categories = [(category.name, category.status) for category in model.categories]
         super().__init__(recipe, model.views, model.config.view_seed, categories)
         self._trunk, self._device, self._network = model.backbone.trunk, model.backbone.device, model.network.eval()
