@@ -115,9 +115,7 @@ def measure_rates(images: Images, places: Sequence[int], backbone: Backbone, ima
 def _timed(images: Images, place: int, recipe: ViewRecipe) -> tuple[float, float] | None:
     """Seconds of decoding an image and of a view of it; None if it cannot be decoded."""
     try:
-        images.content(
-            place
-        )  # a build finds it in the page cache, because it has read all images to compare their contents
+        images.content(place)  # into the page cache, where a build finds it: it has read all images to compare them
     except BrokenImage:
         return None
     started = time.perf_counter()
