@@ -12,7 +12,7 @@ COLOURS = {
     "red": (200, 30, 30),
     "green": (30, 200, 30),
     "blue": (30, 30, 200),
-    "grey": (80, 80, 80),
+    "grey": (120, 120, 120),
     "yellow": (220, 220, 20),
 }
 SMALL = {"backbone": "vit_tiny_patch16_224", "random_weights": True, "image_size": 32, "device": "cpu"}

@@ -42,6 +42,11 @@ def test_backbones_with_the_normalisation_of_imagenet_keep_their_keys(name: str)
     assert own_normalisation(recipe) == {}
 
 
+def test_random_weights_have_the_normalisation_of_imagenet() -> None:
+    recipe = recipe_of(BackboneConfig(name="vit_tiny_patch16_224", random_weights=True))
+    assert recipe == ViewRecipe(image_size=224)
+
+
 def test_the_cache_of_the_default_backbone_has_its_former_key() -> None:
     key = CacheKey(
         backbone=DEFAULT_BACKBONE, weights_sha256="0", n_tuned=1, recipe=recipe_of(BackboneConfig()), n_views=8, seed=0
@@ -51,7 +56,7 @@ def test_the_cache_of_the_default_backbone_has_its_former_key() -> None:
 
 def test_tokens_are_those_of_normalised_views(collection, config, backbone) -> None:
     recipe = ViewRecipe(image_size=32, mean=HALF, std=HALF)
-    assert backbone.recipe == recipe
+    backbone = replace(backbone, recipe=recipe)
     assert plan_caches(collection, config, backbone)[0].key.recipe == recipe
     views = [evaluation_view(resize_for_views(collection.catalog.items.open(i), recipe), recipe) for i in range(3)]
     expected = backbone.trunk(torch.stack(views))
@@ -63,8 +68,8 @@ def test_tokens_are_those_of_normalised_views(collection, config, backbone) -> N
 
 def test_a_store_of_another_normalisation_is_not_used(collection, config, backbone) -> None:
     open_source(collection, config, backbone)
-    former = replace(backbone, recipe=ViewRecipe(image_size=32))
-    (plan,) = plan_caches(collection, config, former)
+    other = replace(backbone, recipe=ViewRecipe(image_size=32, mean=HALF, std=HALF))
+    (plan,) = plan_caches(collection, config, other)
     assert len(plan.todo) == len(collection.catalog)
 
 

@@ -19,6 +19,12 @@ from newkind.serving.run_model import RunModel
 OWN, FORMER = ViewRecipe(image_size=32, mean=(0.5,) * 3, std=(0.5,) * 3), ViewRecipe(image_size=32)
 
 
+@pytest.fixture(autouse=True)
+def _own_normalisation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The backbone of these tests, whose random weights have none, is normalised as that of its trained weights."""
+    monkeypatch.setattr("newkind.backbone.loader.recipe_of", lambda config: OWN)
+
+
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_data(tmp_path_factory.mktemp("pictures"))
@@ -28,7 +34,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def former(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Run of an earlier version, which normalised for every backbone as for ImageNet and did not say so."""
     with monkeypatch.context() as patch:
-        patch.setattr("newkind.backbone.loader.recipe_of", lambda config: ViewRecipe(image_size=config.image_size))
+        patch.setattr("newkind.backbone.loader.recipe_of", lambda config: FORMER)
         make_run(data, tmp_path / "former")
     card = json.loads((tmp_path / "former" / "model.json").read_text())
     assert card.pop("mean") == list(FORMER.mean)

@@ -11,7 +11,9 @@ __all__ = ["own_normalisation", "recipe_of"]
 
 
 def recipe_of(config: BackboneConfig) -> ViewRecipe:
-    """Recipe of the views of a backbone, with the mean and standard deviation that timm has for it, or else ImageNet's."""
+    """Recipe of the views of a backbone, with the mean and standard deviation that timm has for its weights, or else ImageNet's."""
+    if config.random_weights:
+        return ViewRecipe(image_size=config.image_size)
     import timm  # slow to import, and not needed for ready features
 
     try:

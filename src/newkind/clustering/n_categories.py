@@ -140,8 +140,7 @@ def estimate_n_categories(
     """
     check_search(seed, max_categories)
     x, y = _check(features, labels, n_known)
-    most = n_known + max(min(int((y < 0).sum()), len(x) - n_known), 1)  # every new category has an unlabelled sample
-    most = most if max_categories is None else max(min(max_categories, most), n_known)
+    most = _most(y, n_known, max_categories)
     rng = np.random.default_rng(seed)
     sample = _draw(x, y, n_known, rng, seed)
     if sample is None:
@@ -155,6 +154,12 @@ def estimate_n_categories(
     count = _count_new(sample, held_out, sizes, rng, seed)
     bounded = _bounded(_new_classes(sample, first, count, seed), n_known, most)
     return replace(bounded, quality=round(quality, 4), curve=curve, known_share=round(count.known_share, 4))
+
+
+def _most(y: Ints, n_known: int, max_categories: int | None) -> int:
+    """Largest number of categories: every new one has an unlabelled sample; one new category if all labels (n,) are known."""
+    most = n_known + max(min(int((y < 0).sum()), len(y) - n_known), 1)
+    return most if max_categories is None else max(min(max_categories, most), n_known)
 
 
 def check_search(seed: int, max_categories: int | None) -> None:

@@ -62,10 +62,7 @@ def configure(
     recipe = recipe or (default_recipe(method, backbone.name) if method == "simgcd" else None)
     name = resolve_method(method, recipe)
     if not isinstance(n_categories, NCategories):
-        truth, is_free = collection.truth, ~collection.catalog.is_labelled
-        # Unlabelled images without a truth may be of further classes.
-        n_true = len(truth.class_names) if truth is not None and (truth.labels[is_free] >= 0).all() else None
-        n_categories = NCategories.read(n_categories, at_most=at_most, n_true=n_true)
+        n_categories = NCategories.read(n_categories, at_most=at_most, n_true=_n_true(collection))
     asked = DiscoverConfig(
         method_name=name,
         method=method_config(
@@ -78,6 +75,12 @@ def configure(
         min_confidence=min_confidence,
     )
     return _with_its_blocks(asked, with_effort(collection, asked, amount or Amount()))
+
+
+def _n_true(collection: Collection) -> int | None:
+    """Number of classes in the truth; None if some unlabelled images have no truth, because they may be of further classes."""
+    truth, is_free = collection.truth, ~collection.catalog.is_labelled
+    return len(truth.class_names) if truth is not None and (truth.labels[is_free] >= 0).all() else None
 
 
 def own_optimizer(method: str, n_images: int) -> OptimizerConfig:
