@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,9 @@ os.environ.setdefault("NEWKIND_USER_WEIGHTS", str(cache_dir("weights")))  # proc
 CACHE = tempfile.mkdtemp(prefix="newkind-tests-")
 """Cache of the tests, so that they neither read nor fill the user's. Processes that tests start inherit it."""
 os.environ["NEWKIND_CACHE"] = CACHE
+
+# A shell without job control lets processes in the background ignore Ctrl-C, and those that they start, too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 MakeImage = Callable[..., Path]
 

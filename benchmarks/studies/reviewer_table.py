@@ -30,13 +30,15 @@ def print_reached(name: str, way: str, results: Results) -> None:
     """Print what was needed until 95 % by name."""
     found = [result["reached"] for result in results]
     there = [point for point in found if point]
-    columns = [listed(point[key] if point else "-" for point in found) for key in ("actions", "steps", "looks")]
+    columns = [
+        listed(point[key] if point else "-" for point in found) for key in ("actions", "steps", "marks", "looks")
+    ]
     start = 100 * np.mean([result["curve"][0]["accuracy"] for result in results])
     mean = mean_of(point["actions"] for point in there)
     rate = mean_of(point["settled"] / point["actions"] for point in there)
     precision = mean_of(100 * point["precision"] for point in there)
     print(
-        f"| {name} | {WAYS[way]} | {start:.1f} | {columns[0]} | {mean:.1f} | {columns[1]} | {columns[2]} | {rate:.1f} | {precision:.1f} |"
+        f"| {name} | {WAYS[way]} | {start:.1f} | {columns[0]} | {mean:.1f} | {columns[1]} | {columns[2]} | {columns[3]} | {rate:.1f} | {precision:.1f} |"
     )
 
 
@@ -46,8 +48,8 @@ def print_end(name: str, way: str, results: Results) -> None:
     accuracy = listed(f"{100 * point['accuracy']:.1f}" for point in last)
     precision = listed(f"{100 * point['precision']:.1f}" for point in last)
     rate = listed(f"{point['settled'] / point['actions']:.1f}" for point in last)
-    actions, looks = (listed(point[key] for point in last) for key in ("actions", "looks"))
-    print(f"| {name} | {WAYS[way]} | {accuracy} | {actions} | {looks} | {rate} | {precision} |")
+    actions, marks, looks = (listed(point[key] for point in last) for key in ("actions", "marks", "looks"))
+    print(f"| {name} | {WAYS[way]} | {accuracy} | {actions} | {marks} | {looks} | {rate} | {precision} |")
 
 
 def print_refits(name: str, way: str, results: Results) -> None:

@@ -14,7 +14,7 @@ from newkind.pipeline.refit import Refit, accept_refit, plan_refit, stored_featu
 from newkind.pipeline.split import propose_groups
 from newkind.review.snapshot import DIFFERENT, Snapshot
 from newkind.review.space import FeatureSpace
-from newkind.review.work_queue import SHEET, Task, doubtful_lines, make_queue, sheet_lines
+from newkind.review.work_queue import Task, doubtful_lines, make_queue, make_sheets
 from newkind.runs.answer import APPROVED, JUNK, LABELLED, Answer, CategoryState
 from newkind.runs.decision import Decision
 from newkind.runs.decisions import Decisions
@@ -23,6 +23,7 @@ from newkind.runs.run import Run
 
 PAGE = 12
 FACES = 6
+EXAMPLES = 4
 PURE = 0.7  # Share of the main class in a random page from which the end of a category is trusted after one page without errors.
 SPLIT = 1 / 3  # Share of the second class in a random page from which a category is split.
 SELECTION = 3  # Wrong images of one class that are moved together; fewer are rejected.
@@ -60,6 +61,7 @@ class Review:
     n_actions: int = 0
     n_steps: int = 0
     n_looks: int = 0
+    n_marks: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     curve: list[dict[str, float]] = field(default_factory=list)
     refits: list[dict[str, float]] = field(default_factory=list)
@@ -91,10 +93,19 @@ class Review:
         self.n_looks += len(lines)
         return [str(name) for name in self.truth.names[lines]]
 
-    def decide(self, decision: Decision) -> None:
-        """Record a decision, which counts as one action; as up to three steps, if it also names and rejects."""
+    def decide(self, decision: Decision, *, marks: int = 0) -> None:
+        """Record a decision, which counts as one action; as up to three steps, if it also names and rejects.
+
+        Parameters
+        ----------
+        decision : Decision
+            The decision.
+        marks : int, default=0
+            Number of images that had to be picked out of those on the page.
+        """
         self.decisions.decide(decision, author="simulated")
         self.n_actions += 1
+        self.n_marks += marks
         self.n_steps += 1 + (decision.kind == "approve" and bool(decision.name)) + bool(decision.without)
         self.kinds[decision.kind] += 1
         self._note()
@@ -149,6 +160,7 @@ class Review:
                 "actions": self.n_actions,
                 "steps": self.n_steps,
                 "looks": self.n_looks,
+                "marks": self.n_marks,
                 "accuracy": float(correct[free].mean()),
                 "settled": int(settled.sum()),
                 "precision": float(correct[settled].mean()) if settled.any() else 1.0,
@@ -267,26 +279,28 @@ class Reviewer:
         for name, group in wrong.items():
             target = self._named(name)
             if target is not None and len(group) >= SELECTION:
-                self.review.decide(Decision("move", files=tuple(group), into=target))
+                self.review.decide(Decision("move", files=tuple(group), into=target), marks=len(group))
             else:
                 rest += group
         if len(lines) > sum(map(len, wrong.values())):
             name = "" if class_of(state) else own
-            self.review.decide(Decision("approve", category=state.id, name=name, without=tuple(rest)))
+            decision = Decision("approve", category=state.id, name=name, without=tuple(rest))
+            self.review.decide(decision, marks=len(rest))
         elif rest:
-            self.review.decide(Decision("reject", category=state.id, files=tuple(rest)))
+            self.review.decide(Decision("reject", category=state.id, files=tuple(rest)), marks=len(rest))
 
     def _check_sheet(self, snapshot: Snapshot) -> None:
-        """Look at every image of a sheet and at the example of its category; approve those that belong, reject the others."""
-        lines, answer = sheet_lines(snapshot)[:SHEET], snapshot.answer
+        """Look at every image of a sheet and at the examples of its categories; approve those that belong, reject the others."""
+        lines, answer = make_sheets(snapshot)[0], snapshot.answer
         classes = self.review.look(lines)
-        self.review.n_looks += len(lines)  # the examples
+        for k in np.unique(answer.category[lines]).tolist():
+            self.review.n_looks += len(snapshot.examples(k, EXAMPLES))
         own = [class_of(answer.categories[k]) for k in answer.category[lines].tolist()]
         files = [answer.files[line] for line in lines.tolist()]
         is_right = [mine == name for mine, name in zip(own, classes, strict=True)]
         right = tuple(file for file, yes in zip(files, is_right, strict=True) if yes)
         wrong = tuple(file for file, yes in zip(files, is_right, strict=True) if not yes)
-        self.review.decide(Decision("approve", files=right, without=wrong))
+        self.review.decide(Decision("approve", files=right, without=wrong), marks=len(wrong))
 
     def _place(self, line: Ints) -> None:
         """Look at one image and assign it to its class."""

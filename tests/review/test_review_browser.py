@@ -382,32 +382,48 @@ def test_images_to_check(page: Page, server: Server, tmp_path: Path) -> None:
 
 
 def test_a_sheet_approves_and_rejects_by_one_decision(page: Page, server: Server, tmp_path: Path) -> None:
-    members = answer_of(tmp_path).members("apple")
-    labelled = answer_of(tmp_path).status[members] == "labelled"
     go(page, server, "/sheet")
     expect(page.locator("#nothing")).to_be_visible()  # apple has too many undecided images for a sheet
     server.open()
-    kept = members[~labelled][5:].tolist()
-    server.post("/api/decide", {"decision": {"kind": "approve", "category": "apple", "lines": kept}, "based_on": 0})
+    answer = answer_of(tmp_path)
+    apples = answer.members("apple")
+    apples = apples[answer.status[apples] != "labelled"]
+    decisions: list[dict[str, object]] = [
+        {"kind": "approve", "category": "apple", "lines": apples[5:].tolist()},
+        {"kind": "rename", "category": "new-02", "name": "plum"},
+        {"kind": "approve", "category": "new-02", "lines": answer.members("new-02")[3:].tolist()},
+    ]
+    for i, decision in enumerate(decisions):
+        server.post("/api/decide", {"decision": decision, "based_on": i})
     go(page, server, "/sheet")
-    expect(page.locator("#candidates li")).to_have_count(5)
-    expect(page.locator("#candidates .name").first).to_have_text("apple")
-    expect(page.locator("#candidates button").first).to_be_focused()
+    groups = page.locator("#candidates section")
+    expect(groups).to_have_count(2)
+    numbers = [groups.nth(i).locator("li").count() for i in (0, 1)]
+    assert sorted(numbers) == [3, 5]
+    expect(page.locator("#candidates .name")).to_have_text(["plum", "apple"] if numbers[0] == 3 else ["apple", "plum"])
+    expect(groups.first.locator(".face img")).to_have_count(4)
+    cells = page.locator("#candidates button")
+    expect(cells.first).to_be_focused()
     page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")  # into the second group
+    expect(cells.nth(numbers[0] + 1)).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    expect(cells.nth(1)).to_be_focused()
     page.keyboard.press("x")
-    expect(page.locator("#next")).to_contain_text("Approve 4, reject 1")
+    expect(page.locator("#next")).to_contain_text("Approve 7, reject 1")
     page.keyboard.press("o")
     expect(page.locator("dialog.viewer .buttons")).to_contain_text("Not wrong")
     page.keyboard.press("Escape")
+    marked = int(cells.nth(1).get_attribute("data-line") or -1)
     page.keyboard.press("Enter")
-    told(page, "Approved 4 images, rejected ")
-    expect(page.locator("#nothing")).to_be_visible()
+    told(page, "Approved 7 images, rejected ")
     answer = answer_of(tmp_path)
-    assert answer.last == 2
-    assert (answer.status[answer.members("apple")] != "known").all()
-    assert list(answer.rejected.values()) == [frozenset({"apple"})]
+    assert answer.last == 4
+    assert list(answer.rejected) == [marked]
+    expect(page.locator("#nothing")).to_be_visible()  # the second category of the rejected image has too many
     page.keyboard.press("u")
-    expect(page.locator("#candidates li")).to_have_count(5)
+    expect(page.locator("#candidates li")).to_have_count(8)
 
 
 def test_a_lasso_on_the_map(page: Page, server: Server, tmp_path: Path) -> None:

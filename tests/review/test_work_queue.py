@@ -7,7 +7,7 @@ import pytest
 
 from newkind.review.snapshot import DIFFERENT, Snapshot, key_of
 from newkind.review.space import FeatureSpace
-from newkind.review.work_queue import doubtful_lines, make_queue, progress_of, sheet_lines
+from newkind.review.work_queue import SHEET, doubtful_lines, make_queue, make_sheets, progress_of
 from newkind.runs.answer import Answer, answer_of
 from newkind.runs.assignment import Assignment, Category
 from newkind.runs.decision import Decision, Event
@@ -72,7 +72,7 @@ def test_a_merge_that_was_decided_is_not_proposed(decisions: list[Decision]) -> 
 def test_categories_without_undecided_images_are_not_to_be_approved() -> None:
     snapshot = make(everything(), [Decision("approve", category="new-01")])
     waiting = {snapshot.categories[task.k].id for task in make_queue(snapshot) if task.kind == "approve"}
-    assert waiting == {"a", "new-02", "new-03"}
+    assert waiting == {"new-02", "new-03"}  # a has a name and few images: it is on a sheet
 
 
 def test_the_queue_is_ordered_by_value() -> None:
@@ -89,7 +89,7 @@ def test_categories_with_doubtful_images_come_first() -> None:
     ]
     snapshot = make(lines)
     waiting = [snapshot.categories[task.k].id for task in make_queue(snapshot) if task.kind == "approve"]
-    assert waiting == ["new-03", "new-01", "a", "new-02"]  # then by size
+    assert waiting == ["new-03", "new-01", "new-02"]  # then by size
 
 
 def test_answers_about_merges_change_the_value_of_others() -> None:
@@ -132,18 +132,31 @@ def test_few_images_of_named_categories_are_on_one_sheet() -> None:
         Decision("rename", category="new-01", name="wasp"),  # has too many images for a sheet
     ]
     snapshot = make(lines, named)
-    (sheet,) = (task for task in make_queue(snapshot) if task.kind == "sheet")
-    found = sheet_lines(snapshot)
+    (task,) = (task for task in make_queue(snapshot) if task.kind == "sheet")
+    (found,) = make_sheets(snapshot)
     names = {snapshot.categories[k].name for k in snapshot.answer.category[found]}
-    assert (sheet.n_images, len(found), names) == (14, 14, {"a", "bee"})
+    assert (task.n_images, len(found), names) == (14, 14, {"a", "bee"})
     assert found[:6].tolist() == list(range(70, 76))  # the least confident first
     waiting = {snapshot.categories[task.k].name for task in make_queue(snapshot) if task.kind == "approve"}
     assert waiting == {"wasp", "new-02"}
     files = snapshot.answer.files
     done = make(lines, [*named, Decision("approve", files=tuple(files[i] for i in found[1:]), without=(files[70],))])
-    assert sheet_lines(done).tolist() == [70]  # in its second category now
+    assert [sheet.tolist() for sheet in make_sheets(done)] == [[70]]  # in its second category now
     assert done.categories[done.answer.category[70]].name == "bee"
     assert done.answer.rejected == {70: frozenset({"a"})}
+
+
+def test_sheets_have_whole_categories() -> None:
+    sizes, confidence = {"a": 22, "new-01": 20, "new-02": 15, "new-03": 8}, {"a": 0.9, "new-01": 0.5, "new-02": 0.8}
+    lines = [image(i, k, confidence=confidence.get(k, 0.7)) for k, n in sizes.items() for i in range(n)]
+    renamed = [Decision("rename", category=f"new-0{i}", name=f"insect {i}") for i in (1, 2, 3)]
+    snapshot = make(lines, renamed)
+    sheets = [snapshot.answer.category[sheet] for sheet in make_sheets(snapshot)]
+    on_sheets = [[snapshot.categories[k].id for k in dict.fromkeys(sheet.tolist())] for sheet in sheets]
+    assert on_sheets == [["new-01", "new-03", "new-02"], ["a"]]  # by confidence, as many as fit
+    assert [len(sheet) for sheet in sheets] == [43, 22]
+    assert sorted(np.concatenate(make_sheets(snapshot)).tolist()) == list(range(65))
+    assert max(map(len, sheets)) <= SHEET
 
 
 def test_images_without_a_category_are_in_the_queue() -> None:

@@ -20,7 +20,7 @@ from newkind.review.listing import list_lines
 from newkind.review.originals import Original
 from newkind.review.requests import bad_request, category_of, line_of, not_found, query_of, workbench_of
 from newkind.review.snapshot import Snapshot
-from newkind.review.work_queue import KINDS_OF_IMAGES, SHEET, doubtful_lines, sheet_lines
+from newkind.review.work_queue import KINDS_OF_IMAGES, doubtful_lines, make_sheets
 
 __all__ = ["DATA", "as_json"]
 
@@ -28,6 +28,7 @@ MOST_NAMES = 500
 MOST_DOUBTFUL = 200
 MOST_CHOICES = 3
 MOST_GROUPS = 12
+EXAMPLES = 4  # Images that show what a category on a sheet is.
 
 
 def as_json(content: Any, status: int = 200) -> Response:
@@ -128,14 +129,16 @@ def _choices(snapshot: Snapshot, line: int) -> list[tuple[int, float | None]]:
 
 
 def _sheet(request: Request) -> Response:
+    """The first sheet, as one group of images per category; `n` counts the images of all sheets."""
     snapshot = workbench_of(request).snapshot
-    found = sheet_lines(snapshot)
-    lines = found[:SHEET]
+    sheets = make_sheets(snapshot)
+    lines = sheets[0] if sheets else np.zeros(0, dtype=np.int64)
     own = snapshot.answer.category[lines]
-    lines = lines[np.argsort(own, kind="stable")]  # images of one category are side by side
-    images = [{"line": int(line), "category": int(snapshot.answer.category[line])} for line in lines]
-    categories = {int(k): _category(snapshot, int(k)) | {"face": snapshot.example(int(k))} for k in np.unique(own)}
-    return as_json({"number": snapshot.number, "n": len(found), "images": images, "categories": categories})
+    groups = [
+        _category(snapshot, k) | {"examples": snapshot.examples(k, EXAMPLES), "lines": lines[own == k].tolist()}
+        for k in dict.fromkeys(own.tolist())
+    ]
+    return as_json({"number": snapshot.number, "n": sum(map(len, sheets)), "groups": groups})
 
 
 def _split(request: Request) -> Response:

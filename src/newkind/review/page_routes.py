@@ -14,7 +14,7 @@ from newkind.review.pages import render_page
 from newkind.review.requests import category_of, not_found, workbench_of
 from newkind.review.snapshot import DIFFERENT, Snapshot
 from newkind.review.wording import describe_named
-from newkind.review.work_queue import KINDS_OF_IMAGES, Task, doubtful_lines, make_queue, sheet_lines
+from newkind.review.work_queue import KINDS_OF_IMAGES, Task, doubtful_lines, make_queue, make_sheets
 from newkind.runs.answer import count_images
 from newkind.runs.decision import Event
 from newkind.runs.replay import effective
@@ -49,7 +49,7 @@ def _strips(snapshot: Snapshot, task: Task) -> list[list[int]]:
     if task.kind == "approve":
         lines = snapshot.by_typicality(task.k, reverse=True)
         return [snapshot.faces(task.k, STRIP // 2), lines[~snapshot.is_decided[lines]][:STRIP].tolist()]
-    lines = sheet_lines(snapshot) if task.kind == "sheet" else doubtful_lines(snapshot, task.about)
+    lines = make_sheets(snapshot)[0] if task.kind == "sheet" else doubtful_lines(snapshot, task.about)
     return [lines[:STRIP].tolist()]
 
 

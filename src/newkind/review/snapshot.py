@@ -149,11 +149,11 @@ class Snapshot:
         """Row of one typical image of each category; -1 for a category without images."""
         return [self.faces(k, 1)[0] if len(lines) else -1 for k, lines in enumerate(self.members)]
 
-    def example(self, k: int) -> int:
-        """Row of the most typical image of a category that a person decided on; of its most typical one if there is none."""
+    def examples(self, k: int, n: int) -> list[int]:
+        """Rows of the n most typical images of a category that a person decided on; of all its images if there is none."""
         lines = self.by_typicality(k)
         decided = lines[self.is_decided[lines]]
-        return int(decided[0] if len(decided) else lines[0])
+        return [int(line) for line in (decided if len(decided) else lines)[:n]]
 
     @cached_property
     def between(self) -> dict[tuple[int, int], Lines]:

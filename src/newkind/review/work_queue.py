@@ -13,7 +13,7 @@ from newkind.review.snapshot import Snapshot
 from newkind.runs.answer import LABELLED
 from newkind.runs.decision import Event
 
-__all__ = ["KINDS_OF_IMAGES", "SHEET", "Progress", "Task", "doubtful_lines", "make_queue", "progress_of", "sheet_lines"]
+__all__ = ["KINDS_OF_IMAGES", "Progress", "Task", "doubtful_lines", "make_queue", "make_sheets", "progress_of"]
 
 SIMILAR = 0.6  # Cosine of two centres above which a merge is likely even without images between the two.
 LEAST_LIKENESS = 0.1
@@ -24,8 +24,8 @@ SETTLED = 0.02  # Value of an image that is right and becomes settled; an image 
 MAX_MERGES = 40
 AMBIGUOUS = 0.3  # Least probability of the second category of an ambiguous image.
 CONFIDENT = 0.5  # A label is questioned if the model gives another category more than this.
-SHEET = 24  # Images per sheet.
-FEW = 12  # A named category with at most so many undecided images is decided on sheets, together with others.
+SHEET = 48  # Most images per sheet.
+FEW = 24  # A named category with at most so many undecided images is decided on sheets, together with others.
 KINDS_OF_IMAGES = {
     "ambiguous": "Ambiguous images",
     "mislabelled": "Possible mislabels",
@@ -169,8 +169,8 @@ def _approvals(snapshot: Snapshot) -> list[Task]:
 
 def _sheet(snapshot: Snapshot) -> list[Task]:
     """The next sheet, if there are images for it."""
-    lines = sheet_lines(snapshot)
-    return [Task("sheet", _value(snapshot, lines[:SHEET]), n_images=len(lines))] if len(lines) else []
+    sheets = make_sheets(snapshot)
+    return [Task("sheet", _value(snapshot, sheets[0]), n_images=sum(map(len, sheets)))] if sheets else []
 
 
 def _value(snapshot: Snapshot, lines: Lines) -> float:
@@ -185,12 +185,33 @@ def _is_on_sheets(snapshot: Snapshot, k: int) -> bool:
     return is_sure and 0 < snapshot.n_open[k] <= FEW
 
 
-def sheet_lines(snapshot: Snapshot) -> Lines:
-    """Undecided rows of categories that have few of them, the least confident first; a sheet has the first `SHEET`."""
-    parts = [snapshot.members[k] for k in snapshot.shown if _is_on_sheets(snapshot, k)]
-    lines = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
-    lines = lines[~snapshot.is_decided[lines]]
-    return lines[np.argsort(snapshot.answer.confidence[lines], kind="stable")]
+def make_sheets(snapshot: Snapshot) -> list[Lines]:
+    """Undecided rows of categories that have few of them, on sheets of whole categories, the least confident first.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The current answer.
+
+    Returns
+    -------
+    list of ndarray of int64
+        Rows of each sheet, one category after the other; at most `SHEET`.
+    """
+    confidence = snapshot.answer.confidence
+    groups = []
+    for k in snapshot.shown:
+        if _is_on_sheets(snapshot, k):
+            lines = snapshot.members[k][~snapshot.is_decided[snapshot.members[k]]]
+            groups.append(lines[np.argsort(confidence[lines], kind="stable")])
+    sheets: list[list[Lines]] = []
+    for group in sorted(groups, key=lambda lines: float(confidence[lines].mean())):
+        place = next((sheet for sheet in sheets if sum(map(len, sheet)) + len(group) <= SHEET), None)
+        if place is None:
+            sheets.append([group])
+        else:
+            place.append(group)
+    return [np.concatenate(sheet) for sheet in sheets]
 
 
 def doubtful_lines(snapshot: Snapshot, about: str) -> Lines:

@@ -28,7 +28,7 @@ const answer = () => ask({ page: page.page, wrong: marking.marked });
 function show() {
   document.getElementById("grow").dataset.page = page.page;
   list.hidden = page.phase === "done";
-  marking.show(page.shown);
+  marking.show([{ lines: page.shown, label: "Candidates" }]);
   const number = (n) => n.toLocaleString("en");
   const ranks = `candidates ${number(page.first)} to ${number(page.last)} of ${number(page.n_candidates)}, the most likely first.`;
   const where = {

@@ -8,32 +8,38 @@ const isMarked = (cell) => cell.ariaPressed === "true";
 
 export class Marking {
   // `onChange` is called when a mark changes; `text` says what a mark means.
-  constructor(list, { onChange, text }) {
-    Object.assign(this, { list, onChange, active: 0 });
+  constructor(place, { onChange, text }) {
+    Object.assign(this, { place, onChange, active: 0 });
     onKey("ArrowRight", "Next image", () => this.step(1));
     onKey("ArrowLeft", "Previous image", () => this.step(-1));
-    onKey("ArrowDown", "Image below", () => this.step(this.perRow));
-    onKey("ArrowUp", "Image above", () => this.step(-this.perRow));
+    onKey("ArrowDown", "Image below", () => this.goTo(this.inRow(1)));
+    onKey("ArrowUp", "Image above", () => this.goTo(this.inRow(-1)));
     onKey([" ", "x"], text, () => this.toggle(this.active));
     onKey("o", "Open the image at full size", () => this.open());
     describeKey("Click", text);
   }
 
-  // Show other images, none of them marked. `below` makes what is shown below an image, from its place.
-  show(lines, below = () => []) {
-    const items = lines.map((line, i) => {
-      const cell = make("button", { type: "button", ariaPressed: "false" }, make("img", { src: thumbnail(line), alt: `Image ${i + 1}` }));
-      cell.dataset.line = line;
-      cell.addEventListener("click", () => this.toggle(i));
-      return make("li", {}, cell, ...below(i));
+  // Show other images, none of them marked, as one list per group. `head` is what is above the list, and `label` says what it has.
+  show(groups) {
+    let n = 0;
+    const lists = groups.map(({ lines, label, head = [] }) => {
+      const items = lines.map((line) => make("li", {}, this.makeCell(line, n++)));
+      return make("section", {}, ...head, make("ol", { className: "candidates", ariaLabel: label }, ...items));
     });
-    this.list.replaceChildren(...items);
+    this.place.replaceChildren(...lists);
     this.active = 0;
     this.focus();
   }
 
+  makeCell(line, i) {
+    const cell = make("button", { type: "button", ariaPressed: "false" }, make("img", { src: thumbnail(line), alt: `Image ${i + 1}` }));
+    cell.dataset.line = line;
+    cell.addEventListener("click", () => this.toggle(i));
+    return cell;
+  }
+
   get cells() {
-    return [...this.list.querySelectorAll("button[aria-pressed]")];
+    return [...this.place.querySelectorAll("button[aria-pressed]")];
   }
 
   get marked() {
@@ -44,10 +50,15 @@ export class Marking {
     return this.cells.filter((cell) => !isMarked(cell)).map(({ dataset }) => Number(dataset.line));
   }
 
-  get perRow() {
-    const top = this.cells[0]?.offsetTop;
-    const n = this.cells.findIndex((cell) => cell.offsetTop > top);
-    return n < 0 ? this.cells.length : n;
+  // Place of the nearest image in the row below (1) or above (-1), also in another group; the present place if there is no such row.
+  inRow(direction) {
+    const places = this.cells.map((cell) => cell.getBoundingClientRect());
+    const own = places[this.active];
+    const far = (i) => (places[i].top - own.top) * direction;
+    const beyond = [...places.keys()].filter((i) => far(i) > 1);
+    const row = Math.min(...beyond.map(far));
+    const aside = (i) => Math.abs(places[i].left - own.left);
+    return beyond.filter((i) => far(i) < row + 1).reduce((best, i) => (best === undefined || aside(i) < aside(best) ? i : best), undefined) ?? this.active;
   }
 
   toggle(i) {
@@ -65,7 +76,11 @@ export class Marking {
   }
 
   step(by) {
-    this.active = Math.max(0, Math.min(this.cells.length - 1, this.active + by));
+    this.goTo(Math.max(0, Math.min(this.cells.length - 1, this.active + by)));
+  }
+
+  goTo(i) {
+    this.active = i;
     this.focus();
     this.cells[this.active]?.scrollIntoView({ block: "nearest" });
   }

@@ -1,4 +1,4 @@
-// A sheet: a few images of several named categories, each beside its category. One decision approves them without the marked ones.
+// A sheet: the undecided images of several named categories that have few of them. One decision approves them without the marked ones.
 
 import { breakable, decide, get, make, newest, plural, refreshParts, state, thumbnail } from "./api.js";
 import { onKey } from "./keys.js";
@@ -13,8 +13,9 @@ async function load() {
   await attempt(async () => {
     const found = await ask();
     if (!found) return;
-    marking.show(found.images.map(({ line }) => line), (i) => [belonging(found.categories[found.images[i].category])]);
-    document.getElementById("left").textContent = found.n > found.images.length ? `${plural(found.n, "image")} are left, ${found.images.length} on this sheet.` : "";
+    marking.show(found.groups.map((group) => ({ lines: group.lines, label: `Images in ${group.name}`, head: [headOf(group)] })));
+    const n = found.groups.reduce((sum, { lines }) => sum + lines.length, 0);
+    document.getElementById("left").textContent = found.n > n ? `${plural(found.n, "image")} are left, ${n} on this sheet.` : "";
     document.getElementById("question").hidden = !found.n;
     document.getElementById("nothing").hidden = found.n > 0;
     next.hidden = !found.n || state.isReadOnly;
@@ -22,9 +23,10 @@ async function load() {
   });
 }
 
-function belonging({ id, name, status, face }) {
+function headOf({ id, name, status, examples, lines }) {
   const link = make("a", { className: `name ${status}`, href: `/category?id=${encodeURIComponent(id)}`, tabIndex: -1 }, ...breakable(name));
-  return make("p", { className: "belongs" }, make("span", { className: "face" }, make("img", { src: thumbnail(face), alt: "" })), link);
+  const faces = examples.map((line) => make("span", { className: "face" }, make("img", { src: thumbnail(line), alt: "" })));
+  return make("h3", { className: "belongs" }, ...faces, make("span", {}, link, " ", make("small", { textContent: plural(lines.length, "image") })));
 }
 
 function label() {
