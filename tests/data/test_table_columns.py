@@ -328,6 +328,27 @@ def test_other_numbers_stay_as_they_are(images: Path, cells: list[str], names: t
     assert list(collection.metadata["n"]) == ["3.0", "3.0"]
 
 
+@pytest.mark.parametrize(
+    ("labels", "truth", "names"),
+    [
+        (["1.0", "2.0", ""], ["1.0", "2.0", "2.5"], ("1.0", "2.0", "2.5")),  # versions
+        (["1.0", "2.5", ""], ["", "", "2.0"], ("1.0", "2.5", "2.0")),
+        (["1.0", "2.0", ""], ["1", "2", "oak"], ("1", "2", "oak")),
+        (["1", "2", ""], ["1.0", "2.0", "3.0"], ("1", "2", "3")),
+    ],
+)
+def test_labels_and_true_classes_have_the_same_names(
+    images: Path, labels: list[str], truth: list[str], names: tuple[str, ...]
+) -> None:
+    path = images / "t.csv"
+    rows = zip(labels, truth, strict=True)
+    path.write_text("file_name,label,truth\n" + "".join(f"img/{i}.jpg,{a},{b}\n" for i, (a, b) in enumerate(rows)))
+    collection = read_table(path)
+    assert collection.truth is not None
+    assert collection.truth.class_names == names
+    assert collection.truth.labels.tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize("column", ["truth", "label"])
 def test_whole_numbers_in_tables_of_true_classes(tmp_path: Path, column: str) -> None:
     path = tmp_path / "t.csv"

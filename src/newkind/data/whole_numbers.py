@@ -16,21 +16,24 @@ DECIMAL = re.compile(r"(-?[0-9]{1,20})\.0+")
 
 
 def decimal_columns(path: Path, columns: Collection[int]) -> tuple[int, ...]:
-    """Those of the columns of a CSV file in which all labels look like `3.0`, and there is one; other tables have types."""
+    """Those of the columns of a CSV file in which all labels look like `3.0`, and there is one; other tables have types.
+
+    None if another one has `3.0` beside other names, such as `2.5`: labels and true classes must stay the same names.
+    """
     if path.suffix.lower() not in (".csv", ".tsv") or not columns:
         return ()
-    left, found = set(columns), set[int]()
+    decimal, other = set[int](), set[int]()
     with open_records(path) as records:
         for _, values in records.rows:
-            for i in tuple(left):
+            for i in columns:
                 text = values[i].strip()
                 if DECIMAL.fullmatch(text):
-                    found.add(i)
+                    decimal.add(i)
                 elif text.lower() not in UNLABELLED_WORDS:
-                    left.discard(i)
-            if not left:
-                break
-    return tuple(sorted(found & left))
+                    other.add(i)
+            if decimal & other or len(other) == len(columns):
+                return ()
+    return tuple(sorted(decimal))
 
 
 def without_decimals(rows: Iterator[tuple[int, Any]], columns: Collection[int]) -> Iterator[tuple[int, Any]]:
