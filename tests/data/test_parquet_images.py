@@ -92,6 +92,7 @@ def test_a_folder_of_files(tmp_path: Path) -> None:
     some = open_data(f"{tmp_path}/train-{{00000..00001}}.parquet")
     assert list(some.catalog.items.names) == stems[1:]
     (tmp_path / "bee").mkdir()
+    assert len(open_data(tmp_path).catalog) == 4  # a folder without images
     Image.new("RGB", (8, 8)).save(tmp_path / "bee" / "1.png")
     assert list(open_data(tmp_path).catalog.items.names) == ["bee/1.png"]
 

@@ -114,6 +114,17 @@ def test_what_is_beside_archives_is_listed(tmp_path: Path) -> None:
     assert collection.ignored == {".txt": 1, ".parquet": 1, "hidden": 1}
 
 
+def test_folders_without_images_beside_archives_change_nothing(tmp_path: Path) -> None:
+    write_tar(tmp_path / "x.tar", {"1.png": picture()})
+    (tmp_path / "logs" / "empty").mkdir(parents=True)
+    (tmp_path / "logs" / "job.log").touch()
+    assert has_many_items(tmp_path)
+    collection = open_data(tmp_path)
+    assert list(collection.catalog.items.names) == ["1.png"]
+    assert collection.ignored == {".log": 1}
+    assert not collection.skipped
+
+
 def test_an_archive_that_was_changed_after_it_was_opened(tmp_path: Path) -> None:
     path = write_tar(tmp_path / "x.tar", SAMPLES)
     items = open_data(path).catalog.items

@@ -114,6 +114,13 @@ def test_images_of_another_archive_with_the_same_names_are_other_inputs(
     assert digest(one) == digest(copy) != digest(other)
 
 
+def test_another_column_of_a_parquet_file_has_other_images(tmp_path: Path) -> None:
+    columns = {name: [{"bytes": picture(seed), "path": None}] for name, seed in (("image", 0), ("mask", 1))}
+    pq.write_table(pa.table(columns), tmp_path / "x.parquet")
+    found = {identity_digest(open_data(tmp_path / "x.parquet", file_column=name).catalog.items) for name in columns}
+    assert len(found) == 2
+
+
 def test_relative_names_of_a_table_start_from_its_folder(tmp_path: Path, make_image: MakeImage) -> None:
     for month in ("march", "april"):
         make_image(tmp_path / month / "a.png", seed=1)

@@ -13,7 +13,7 @@ from newkind.data.decoding import has_image_suffix, unsupported_format
 from newkind.data.names import printable
 from newkind.errors import DataError
 
-__all__ = ["FolderWalk", "has_images_or_folders"]
+__all__ = ["FolderWalk", "has_images_below"]
 
 SYSTEM_FILES = frozenset({"thumbs.db", "desktop.ini", "icon\r"})
 
@@ -133,13 +133,11 @@ class FolderWalk:
         return False
 
 
-def has_images_or_folders(folder: Path) -> bool:
-    """Whether a folder has image files, of whatever format, or visible subfolders: then other files in it are not the data."""
+def has_images_below(folder: Path) -> bool:
+    """Whether a folder or its subfolders have image files, of whatever format: then other files in it are not the data."""
     walk = FolderWalk(folder)
-    return any(
-        walk.is_folder(entry) or has_image_suffix(entry.name) or unsupported_format(entry.name)
-        for entry in walk.entries(folder)
-    )
+    has_one = next(walk.all_images(), None) is not None
+    return has_one or any(item.code == "unsupported-format" for item in walk.skipped)
 
 
 def _identity(folder: str | Path) -> tuple[int, int]:

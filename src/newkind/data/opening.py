@@ -154,7 +154,9 @@ def _with_others(collection: Collection, folder: Path, used: set[str]) -> Collec
     """Collection that also lists the files of a folder beside those that are used."""
     walk = FolderWalk(folder)
     for entry in walk.entries(folder):
-        if entry.name not in used:
+        if walk.is_folder(entry):
+            list(walk.images(entry.path))  # none; only to list what is there
+        elif entry.name not in used:
             walk.is_image(entry)
     return replace(collection, skipped=collection.skipped + walk.skipped, ignored=dict(walk.ignored))
 

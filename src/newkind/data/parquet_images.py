@@ -22,7 +22,7 @@ from newkind.data.catalog import Catalog, Collection
 from newkind.data.columns import SYNONYMS, Columns, find_columns
 from newkind.data.decoding import broken_image
 from newkind.data.file_sample import sampled_digest
-from newkind.data.folder_walk import has_images_or_folders
+from newkind.data.folder_walk import has_images_below
 from newkind.data.groups import encode_groups
 from newkind.data.items import MAX_FILE_BYTES, EncodedImages
 from newkind.data.labels import encode_labels, encode_truth
@@ -122,14 +122,16 @@ class ParquetImages(EncodedImages):
         return content
 
     def identity(self) -> Iterator[bytes]:
-        yield from map(sampled_digest, self.files)
+        for path, column in zip(self.files, self.columns, strict=True):
+            yield sampled_digest(path)
+            yield column.encode("utf-8", "surrogatepass")
 
 
 def find_parquet_images(folder: Path) -> list[Path]:
-    """Parquet files of a folder, sorted; none if they are tables beside image files or folders."""
+    """Parquet files of a folder, sorted; none if they are tables beside images or folders of images."""
     found = files_in(folder, PARQUET)
     is_table = any(path.name in METADATA_FILES for path in found)
-    return [] if not found or is_table or has_images_or_folders(folder) else found
+    return [] if not found or is_table or has_images_below(folder) else found
 
 
 def has_images(path: Path, reading: ReadingConfig) -> bool:

@@ -20,7 +20,7 @@ from newkind.data.cells import cell_text, group_name
 from newkind.data.columns import find_columns, metadata_columns
 from newkind.data.decoding import broken_image, has_image_suffix, unsupported_format
 from newkind.data.file_sample import sampled_digest
-from newkind.data.folder_walk import has_images_or_folders
+from newkind.data.folder_walk import has_images_below
 from newkind.data.groups import encode_groups
 from newkind.data.items import EncodedImages
 from newkind.data.labels import encode_labels, encode_truth, label_name
@@ -91,9 +91,9 @@ class _Sample:
 
 
 def find_tars(folder: Path) -> list[Path]:
-    """Archives of a folder, sorted; none if they are beside image files or folders."""
+    """Archives of a folder, sorted; none if they are beside images or folders of images."""
     found = files_in(folder, TAR)
-    return [] if not found or has_images_or_folders(folder) else found
+    return [] if not found or has_images_below(folder) else found
 
 
 def read_tars(paths: list[Path], *, origin: str = "", **options: Any) -> Collection:
