@@ -95,6 +95,20 @@ def test_images_beside_splits_are_unlabelled(tmp_path: Path, make_image, others:
     assert collection.catalog.items.open(len(names) - 1).size == (24, 16)
 
 
+def test_folders_without_images_beside_splits_are_no_classes(tmp_path: Path, make_image) -> None:
+    names = ["train/cat/1.jpg", "train/dog/1.jpg", "test/cat/1.jpg"]
+    for i, name in enumerate(names):
+        make_image(tmp_path / name, seed=i)
+    (tmp_path / "annotations").mkdir()
+    (tmp_path / "annotations" / "train.json").touch()
+    assert labels_in(tmp_path) == {name: name.split("/")[1] for name in names}
+    collection = open_data(tmp_path)
+    assert collection.ignored == {".json": 1}
+    assert [(item.name, item.code) for item in collection.skipped] == [("annotations", "empty-folder")]
+    make_image(tmp_path / "annotations" / "1.jpg")
+    assert set(labels_in(tmp_path).values()) == {"annotations", "test", "train"}
+
+
 @pytest.mark.parametrize("name", ["none", "NA", "null", "nan", "-1"])
 def test_names_of_class_folders_in_splits_stay_as_they_are(tmp_path: Path, make_image, name: str) -> None:
     for i, folder in enumerate([name, "defect", "unlabelled"]):

@@ -12,7 +12,7 @@ import numpy as np
 from newkind.data.catalog import Catalog, Collection, Skipped
 from newkind.data.cells import group_name
 from newkind.data.decoding import has_image_suffix
-from newkind.data.folder_walk import FolderWalk
+from newkind.data.folder_walk import FolderWalk, has_images_below
 from newkind.data.folders import UNLABELLED_FOLDERS, read_folder, walk_folder
 from newkind.data.groups import encode_groups
 from newkind.data.items import FileImages
@@ -49,9 +49,11 @@ def _splits(root: Path) -> list[str]:
         return []
     walk = FolderWalk(root)
     folders = [entry.name for entry in walk.entries(root) if walk.is_folder(entry)]
-    names = [name for name in folders if name.lower() not in UNLABELLED_FOLDERS]
-    is_split = all(name.lower() in SPLITS for name in names)
-    return names if is_split and any(_holds_classes(root / name) for name in names) else []
+    names = [name for name in folders if name.lower() in SPLITS]
+    if not any(_holds_classes(root / name) for name in names):
+        return []
+    others = [name for name in folders if name.lower() not in SPLITS | UNLABELLED_FOLDERS]
+    return [] if any(has_images_below(root / name) for name in others) else names
 
 
 def _holds_classes(folder: Path) -> bool:
