@@ -117,6 +117,16 @@ def test_nothing_on_this_machine_and_no_hub(tmp_path: Path, monkeypatch) -> None
     assert caught.value.facts["name"] == NAME
 
 
+@pytest.mark.parametrize("download", [True, False])
+def test_a_backbone_without_weights_anywhere(tmp_path: Path, monkeypatch, download: bool) -> None:
+    """Without a download, too: a dry run must not promise one."""
+    monkeypatch.setenv("NEWKIND_CACHE", str(tmp_path))
+    monkeypatch.setattr(weights, "_hub_id", lambda _: None)
+    with raises(WeightsError, "weights-missing") as caught:
+        load_vit(NAME, image_size=64, download=download)
+    assert caught.value.facts["name"] == NAME
+
+
 def test_weights_from_a_wheel_are_saved_and_found_again(tmp_path: Path, monkeypatch) -> None:
     torch.manual_seed(0)
     small = timm.create_model(weights_wheel.WHEEL_BACKBONE, pretrained=False, num_classes=0, img_size=518).state_dict()

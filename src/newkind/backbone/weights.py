@@ -123,6 +123,7 @@ def load_vit(
     is_missing = not (random or download or weights is not None or _stored(name) is not None)
     source, megabytes = f"random weights (seed {seed})", 0.0
     if is_missing:
+        _check_downloadable(name)
         megabytes = sum(tensor.nbytes for tensor in model.state_dict().values()) / 1e6
     elif random:
         logger.warning(f"Using {source} for {name}; results are meaningless.")
@@ -211,6 +212,17 @@ def _stored(name: str) -> Path | None:
     return _hub_file(name, local_only=True) or (own if own.is_file() else None)
 
 
+def _check_downloadable(name: str) -> None:
+    """Raise WeightsError for a backbone that has no weights anywhere."""
+    if _hub_id(name) is None and name != WHEEL_BACKBONE:
+        raise WeightsError(
+            f"The model hub has no weights of {name}.",
+            fix="Set `weights` to a file (.safetensors or .pth), or `backbone` to another model.",
+            code="weights-missing",
+            name=name,
+        )
+
+
 def _find(name: str, file: Path | None) -> tuple[dict[str, Tensor], str]:
     """Weights from the first source that has them, and that source."""
     if file is not None:
@@ -219,6 +231,7 @@ def _find(name: str, file: Path | None) -> tuple[dict[str, Tensor], str]:
     if path := _stored(name):
         logger.info(f"Loading weights from {path}.")
         return read_weights(path), str(path)
+    _check_downloadable(name)
     logger.info(f"The weights of {name} are not on this machine; trying the model hub.")
     downloaded = _hub_file(name, local_only=False)
     if downloaded is not None:
