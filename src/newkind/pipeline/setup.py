@@ -81,8 +81,8 @@ def _check_room(config: DiscoverConfig, labels: NDArray[np.integer], n_known: in
     number, n_free = config.n_categories.number or 0, int((labels < 0).sum())
     if config.n_categories.rule == "fixed" and number - n_known > n_free:
         raise ConfigError(
-            f"`n_categories` is {number:,}, which is {number - n_known:,} more than the {n_known:,} known classes, but only "
-            f"{n_free:,} images are unlabelled.",
+            f"`n_categories` is {number:,}, which is {number - n_known:,} more than the {n_known:,} known classes, but there "
+            f"{'is' if n_free == 1 else 'are'} only {count(n_free, 'unlabelled image')}.",
             fix="Use a smaller number, or auto to estimate it.",
             code="too-many-categories",
             setting="n_categories",
