@@ -1,5 +1,6 @@
 """Folders as Hugging Face's datasets have them: splits, and tables of metadata beside class folders."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,21 @@ def test_folders_without_images_beside_splits_are_no_classes(tmp_path: Path, mak
     assert [(item.name, item.code) for item in collection.skipped] == [("annotations", "empty-folder")]
     make_image(tmp_path / "annotations" / "1.jpg")
     assert set(labels_in(tmp_path).values()) == {"annotations", "test", "train"}
+
+
+def test_an_unreadable_folder_beside_splits_is_skipped(tmp_path: Path, make_image, monkeypatch) -> None:
+    make_image(tmp_path / "train" / "cat" / "1.jpg")
+    (tmp_path / "private").mkdir()
+    scandir = os.scandir
+
+    def refuse(folder):
+        if os.path.basename(folder) == "private":
+            raise PermissionError(13, "Permission denied")
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    assert labels_in(tmp_path) == {"train/cat/1.jpg": "cat"}
+    assert ("private", "unreadable") in [(item.name, item.code) for item in open_data(tmp_path).skipped]
 
 
 @pytest.mark.parametrize("name", ["none", "NA", "null", "nan", "-1"])

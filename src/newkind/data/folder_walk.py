@@ -136,7 +136,10 @@ class FolderWalk:
 def has_images_below(folder: Path) -> bool:
     """Whether a folder or its subfolders have image files, of whatever format: then other files in it are not the data."""
     walk = FolderWalk(folder)
-    has_one = next(walk.all_images(), None) is not None
+    try:
+        has_one = next(walk.all_images(), None) is not None
+    except DataError:  # it cannot be read; who lists its parent says so
+        return False
     return has_one or any(item.code == "unsupported-format" for item in walk.skipped)
 
 
