@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse
 
 from newkind import __version__
 from newkind.data import printable
+from newkind.data.wording import shell_quoted
 from newkind.review.work_queue import progress_of
 from newkind.review.workbench import Workbench
 
@@ -74,7 +75,8 @@ def _images_note(workbench: Workbench) -> str:
         return workbench.images.note.replace("newkind report RUN", "newkind review RUN")
     there = workbench.images.place >= 0
     if there.any() and workbench.originals.problem(int(there.argmax())) == "outside the data folder":
-        return "Images of this run lie outside its data folder. To show them: newkind review RUN --allow-outside"
+        command = f"newkind review {shell_quoted(str(workbench.run.folder))} --allow-outside"
+        return f"Images of this run lie outside its data folder. To show them: {command}"
     return ""
 
 
