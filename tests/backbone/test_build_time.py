@@ -7,9 +7,10 @@ import pytest
 import torch
 from PIL import Image
 
-from newkind.backbone.build_time import N_SAMPLES, ViewRates, measure_rates
+from newkind.backbone.build_time import N_SAMPLES, ViewRates, measure_rates, seconds_per_view
 from newkind.backbone.loader import Backbone
 from newkind.backbone.sources import announce_cache
+from newkind.backbone.vit import build_vit, split
 from newkind.config import BackboneConfig
 from newkind.data import Collection, from_arrays
 from newkind.data.decoding import broken_image
@@ -83,3 +84,8 @@ def test_the_announced_time_contains_decoding(
 def test_the_threads_of_the_trunk_are_counted(slow: SlowImages, backbone: Backbone) -> None:
     found = measure_rates(slow, [0], backbone, 32)
     assert found.n_busy == min(torch.get_num_threads(), found.n_cpus)
+
+
+def test_the_time_per_view_is_measured() -> None:
+    trunk, _ = split(build_vit("vit_tiny_patch16_224", image_size=32))
+    assert 0 < seconds_per_view(trunk, 32) < 60

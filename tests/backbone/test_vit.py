@@ -3,7 +3,7 @@
 import pytest
 
 from error_codes import raises
-from newkind.backbone.vit import build_vit, seconds_per_view, split
+from newkind.backbone.vit import build_vit, split
 from newkind.errors import BackboneError
 
 
@@ -51,8 +51,3 @@ def test_the_number_of_tuned_blocks_is_checked(n_tuned: int) -> None:
     with raises(BackboneError, "tuned-blocks") as caught:
         split(build_vit("vit_tiny_patch16_224", image_size=32), n_tuned=n_tuned)
     assert caught.value.facts == {"n_tuned": n_tuned, "n_blocks": 12}
-
-
-def test_the_time_per_view_is_measured() -> None:
-    trunk, _ = split(build_vit("vit_tiny_patch16_224", image_size=32))
-    assert 0 < seconds_per_view(trunk, 32) < 60

@@ -11,13 +11,13 @@ import torch
 
 from newkind.backbone.decoded_views import opened_with_digest
 from newkind.backbone.loader import Backbone
-from newkind.backbone.vit import seconds_per_view
+from newkind.backbone.vit import CPU_CHUNK, Trunk
 from newkind.data import Images, Skipped
 from newkind.data.prefetch import n_cpus
 from newkind.data.views import ViewRecipe, numbered_view, resize_for_views
 from newkind.errors import BrokenImage
 
-__all__ = ["ViewRates", "measure_rates"]
+__all__ = ["ViewRates", "measure_rates", "seconds_per_view"]
 
 N_SAMPLES = 8
 """Images that are decoded to measure."""
@@ -127,3 +127,31 @@ def _timed(images: Images, place: int, recipe: ViewRecipe) -> tuple[float, float
     for number in range(N_CROPS):
         numbered_view(resized, recipe, number, seed=0, content=found[1])
     return decoded - started, (time.perf_counter() - decoded) / N_CROPS
+
+
+def seconds_per_view(trunk: Trunk, image_size: int, *, device: torch.device | str = "cpu") -> float:
+    """Measure the time that the trunk takes per view, for estimates of the time that a build takes.
+
+    Parameters
+    ----------
+    trunk : Trunk
+        Frozen part of the backbone, on `device`.
+    image_size : int
+        Side of a view in pixels.
+    device : torch.device or str, default="cpu"
+        Device of the trunk.
+
+    Returns
+    -------
+    float
+        Seconds per view, in batches like those of a build; the shortest of three measurements, because other work on the machine
+        makes single ones several times too long.
+    """
+    views = torch.zeros(CPU_CHUNK, 3, image_size, image_size, device=device)
+    trunk(views[:1])
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        trunk(views).cls.sum().item()  # the sum waits for the device
+        seconds.append(time.perf_counter() - start)
+    return min(seconds) / len(views)

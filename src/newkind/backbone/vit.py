@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, NamedTuple
 
 import torch
@@ -15,7 +14,7 @@ from newkind.backbone.tokens import Tokens, join_tokens
 from newkind.config import TrunkPrecision
 from newkind.errors import BackboneError, ConfigError
 
-__all__ = ["FeatureTrunk", "SplitBackbone", "Trunk", "TunedBlocks", "build_vit", "seconds_per_view", "split"]
+__all__ = ["FeatureTrunk", "SplitBackbone", "Trunk", "TunedBlocks", "build_vit", "split"]
 
 CPU_CHUNK = 8
 """Views per forward pass on a CPU. Their activations stay in the CPU caches and malloc keeps the memory; 64 views at once lose
@@ -372,31 +371,3 @@ class FeatureTrunk(Trunk):
 
     def _forward(self, images: Tensor) -> Tokens:
         return Tokens.of_features(self.last(super()._forward(images)))
-
-
-def seconds_per_view(trunk: Trunk, image_size: int, *, device: torch.device | str = "cpu") -> float:
-    """Measure the time that the trunk takes per view, for estimates of the time that a build takes.
-
-    Parameters
-    ----------
-    trunk : Trunk
-        Frozen part of the backbone, on `device`.
-    image_size : int
-        Side of a view in pixels.
-    device : torch.device or str, default="cpu"
-        Device of the trunk.
-
-    Returns
-    -------
-    float
-        Seconds per view, in batches like those of a build; the shortest of three measurements, because other work on the machine
-        makes single ones several times too long.
-    """
-    views = torch.zeros(CPU_CHUNK, 3, image_size, image_size, device=device)
-    trunk(views[:1])
-    seconds = []
-    for _ in range(3):
-        start = time.perf_counter()
-        trunk(views).cls.sum().item()  # the sum waits for the device
-        seconds.append(time.perf_counter() - start)
-    return min(seconds) / len(views)
