@@ -79,13 +79,14 @@ function others() {
 async function record(decision) {
   if (!now || state.isReadOnly) return;
   const { line } = now;
+  now = null; // a second key must not decide about it again
   let isNext = false; // no other window has decided in between
   const done = await attempt(async () => {
     const { number, text } = await decide({ ...decision, lines: [line] });
     tell(text);
     isNext = number === shown + 1;
   });
-  if (!done) return;
+  if (!done) return show();
   shown += 1;
   found.images = found.images.filter((each) => each.line !== line);
   found.n -= 1;
