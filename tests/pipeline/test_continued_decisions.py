@@ -65,6 +65,49 @@ def test_a_label_that_was_confirmed_stays_confirmed(found: Discovery, tmp_path: 
     assert after.answer.confirmed == {row}
 
 
+def test_decisions_against_labels_stay_in_all_continued_runs(found: Discovery, tmp_path: Path) -> None:
+    blue = id_of(found, "blue")
+    reds = [line.file for line in found.assignments if line.status == "labelled" and "red" in line.file]
+    moved, junk, rejected = reds[:3]
+    found.move(moved, blue)
+    found.junk(junk)
+    found.reject(rejected, "red")
+    last = found
+    for out in ("run2", "run3", "run4"):
+        last = proceed(last, tmp_path / out)
+        assert [status_of(last, name) for name in (moved, junk)] == ["approved", "junk"]
+        assert moved in last[blue].images
+        assert rejected not in last["red"].images
+    for _ in range(len(last.history())):
+        last.undo()
+    assert {status_of(last, name) for name in reds} == {"labelled"}
+
+
+def test_a_class_whose_labelled_images_are_all_elsewhere_stays_empty(found: Discovery, tmp_path: Path) -> None:
+    blue = id_of(found, "blue")
+    found.move(list(found["red"].images), blue)
+    last = found
+    for out in ("run2", "run3"):
+        last = proceed(last, tmp_path / out)
+        assert last["red"].images == []
+        assert last.answer.find("red").given
+
+
+def test_rejections_before_a_merge_stay_but_an_approved_image_is_not_rejected(found: Discovery, tmp_path: Path) -> None:
+    blue, grey = id_of(found, "blue"), id_of(found, "grey")
+    away, approved = found[grey].images[0], found[blue].images[0]
+    found.reject(away, grey)
+    found.reject(approved, blue)
+    found.move(approved, grey)
+    found.merge([blue, grey], into=blue)
+    last = found
+    for out in ("run2", "run3"):
+        last = proceed(last, tmp_path / out)
+        assert away not in last[blue].images
+        assert approved in last[blue].images
+        assert status_of(last, approved) == "approved"
+
+
 @pytest.fixture
 def decided(found: Discovery, tmp_path: Path) -> tuple[Discovery, str, str]:
     """A run that continues one with a named and an approved category, and their ids."""

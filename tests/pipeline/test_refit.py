@@ -168,6 +168,20 @@ def test_rejected_images_stay_away(found: Discovery) -> None:
     assert all(line.category for line in found.assignments)
 
 
+def test_an_image_that_was_rejected_from_all_categories_gets_none_of_them(found: Discovery) -> None:
+    image = found[_new(found)[0]].images[0]
+    for category in found.categories:
+        found.reject(image, category.id)
+    assert found.answer.category[found.answer.row[image]] < 0
+    plan = plan_refit(found.run)
+    assert image not in {moved.file for moved in plan.moved}
+    found.accept(plan)
+    assert (found.answer.category[found.answer.row[image]], found.answer.status[found.answer.row[image]]) == (
+        -1,
+        "unsure",
+    )
+
+
 def test_junk_is_left_out(found: Discovery) -> None:
     images = found[_new(found)[0]].images[:3]
     found.junk(images)

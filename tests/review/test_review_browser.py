@@ -426,6 +426,30 @@ def test_a_sheet_approves_and_rejects_by_one_decision(page: Page, server: Server
     expect(page.locator("#candidates li")).to_have_count(8)
 
 
+def test_the_next_sheet_is_shown_from_its_beginning(page: Page, server: Server, tmp_path: Path) -> None:
+    server.open()
+    answer = answer_of(tmp_path)
+    for number, (category, name) in enumerate([("new-01", "pear"), ("new-02", "plum")]):
+        server.post(
+            "/api/decide", {"decision": {"kind": "rename", "category": category, "name": name}, "based_on": number}
+        )
+    undecided = {
+        k.id: [row for row in answer.members(k.id) if answer.status[row] != "labelled"] for k in answer.categories
+    }
+    lines = [int(row) for rows in undecided.values() for row in rows[24:]]
+    server.post("/api/decide", {"decision": {"kind": "approve", "lines": lines}, "based_on": 2})
+    page.set_viewport_size({"width": 800, "height": 600})
+    go(page, server, "/sheet")
+    expect(page.locator("#left")).to_contain_text("48 on this sheet")
+    cells = page.locator("#candidates button")
+    cells.last.scroll_into_view_if_needed()
+    before = cells.first.get_attribute("data-line") or ""
+    page.keyboard.press("Enter")
+    expect(cells.first).not_to_have_attribute("data-line", before)
+    expect(cells.first).to_be_focused()
+    expect(cells.first).to_be_in_viewport(ratio=1)
+
+
 def test_a_lasso_on_the_map(page: Page, server: Server, tmp_path: Path) -> None:
     go(page, server, "/map")
     expect(page.locator(".wait")).to_be_hidden()

@@ -9,10 +9,11 @@ import pytest
 from asgi_client import AsgiClient, MakeClient
 
 from newkind.runs.assignments import read_assignments
+from newkind.runs.carry_over import carry_over
 from newkind.runs.decision import Decision, Event
 from newkind.runs.metadata import metadata_csv, metadata_from
 from newkind.runs.run import Run
-from painted_run import SCRIPT
+from painted_run import SCRIPT, write_run
 
 PAGES = [
     "/",
@@ -255,6 +256,28 @@ def test_images_that_nobody_looked_at_are_not_approved_after_other_decisions(cli
     refused = client.post("/api/grown", {"growth": growth})
     assert (refused.status, refused.json()["code"]) == (409, "stale")
     assert set(lines) <= set(client.workbench.snapshot.answer.members("apple").tolist())
+
+
+@pytest.mark.parametrize("is_decided", [False, True])
+def test_decisions_about_a_first_answer_are_refused_when_the_final_one_has_replaced_it(
+    run: Run, make_client: MakeClient, tmp_path: Path, is_decided: bool
+) -> None:
+    run.write_config(run.config() | {"answer": "first"})
+    client = make_client()
+    if is_decided:
+        assert client.decide(kind="note", text="a look").status == 200
+    final, following = write_run(tmp_path / "final", tmp_path / "data", seed=5, wrong=5), run.next_answer()
+    for file in (final.assignments_file, final.categories_file):
+        (following.folder / file.name).write_bytes(file.read_bytes())
+    following.write_config(run.config() | {"answer": "final"})
+    with carry_over(run, following):
+        run.adopt()
+    last = client.workbench.decisions.log.last
+    refused = client.decide(kind="approve", category="new-01")
+    assert (refused.status, refused.json()["code"]) == (409, "stale")
+    assert client.post("/api/refit", {"refit": "0123456789"}).status == 409
+    assert client.workbench.decisions.log.last == last
+    assert make_client().decide(kind="approve", category="new-01").status == 200
 
 
 def test_images_to_check_after_those_that_were_skipped(client: AsgiClient, monkeypatch: pytest.MonkeyPatch) -> None:

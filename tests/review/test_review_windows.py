@@ -75,6 +75,35 @@ def test_images_to_check_follow_other_windows(page: Page, server: Server, tmp_pa
     assert (answer.status[rows[0]], answer.status[rows[1]]) == ("approved", "junk")
 
 
+def test_no_image_is_passed_over_when_another_window_decides_about_a_skipped_one(
+    page: Page, server: Server, tmp_path: Path
+) -> None:
+    last = reject_all(tmp_path / "run", "new-01")
+    server.open()
+    go(page, server, UNPLACED)
+    answer = answer_of(tmp_path)
+    rows = (answer.category < 0).nonzero()[0].tolist()
+    page.keyboard.press("j")
+    expect(page.locator("#file")).to_have_text(answer.files[rows[1]])
+    server.post("/api/decide", {"decision": {"kind": "junk", "lines": [rows[0]]}, "based_on": last})
+    page.keyboard.press("1")
+    expect(page.locator("#file")).to_have_text(answer.files[rows[2]])
+
+
+def test_a_key_that_is_pressed_twice_decides_once(page: Page, server: Server, tmp_path: Path) -> None:
+    last = reject_all(tmp_path / "run", "new-01")
+    go(page, server, UNPLACED)
+    answer = answer_of(tmp_path)
+    rows = (answer.category < 0).nonzero()[0].tolist()
+    page.evaluate(
+        "for (const _ of [1, 2]) document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '1', bubbles: true }))"
+    )
+    expect(page.locator("#file")).to_have_text(answer.files[rows[1]])
+    expect(page.locator("#progress")).to_be_visible()
+    expect(page.locator("#stale")).to_be_hidden()
+    assert answer_of(tmp_path).last == last + 1
+
+
 def test_growing_notices_other_windows(page: Page, server: Server, tmp_path: Path) -> None:
     server.open()
     go(page, server, "/grow?id=new-01")

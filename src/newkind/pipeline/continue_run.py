@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,12 @@ from newkind.data.added import file_images, select_images
 from newkind.data.wording import count
 from newkind.errors import ConfigError
 from newkind.methods.modern import ModernConfig
-from newkind.pipeline.continued_answer import FEWEST, n_used, open_categories, start_answer
+from newkind.pipeline.continued_answer import FEWEST, given_labels, n_used, open_categories, start_answer
 from newkind.pipeline.continued_images import ContinuedImages
 from newkind.pipeline.refit import Refit, model_in_use, solve, stored_features
 from newkind.pipeline.results import Outcome
 from newkind.runs.answer import APPROVED, LABELLED, Answer, answer_of
-from newkind.runs.assignments import assignments_csv, assignments_of, category_rows, write_assignments
+from newkind.runs.assignments import Category, assignments_csv, assignments_of, category_rows, write_assignments
 from newkind.runs.assignments_record import write_recorded
 from newkind.runs.carried import carry_decisions
 from newkind.runs.carry_over import carry_over
@@ -273,7 +273,7 @@ def _solve(
         if not n_doubtful:
             break
         n_open = len(opened) - n_doubtful
-    model = _model_answer(start, refit, features, least, groups)
+    model = _model_answer(start, given_labels(images, start), refit, features, least, groups)
     names: dict[str, list[str]] = {}
     for name, row in zip(images.names, images.row.tolist(), strict=True):
         if row >= 0:
@@ -295,34 +295,57 @@ def _n_doubtful(own: Answer, opened: list[str], start: Answer) -> int:
 
 
 def _model_answer(
-    start: Answer, refit: Refit, features: NDArray[np.float16], least: float, groups: NDArray[np.int64] | None
+    start: Answer,
+    given: NDArray[np.int64],
+    refit: Refit,
+    features: NDArray[np.float16],
+    least: float,
+    groups: NDArray[np.int64] | None,
 ) -> Answer:
-    """Answer of the new model about all images, as if no person had confirmed or rejected any."""
+    """Answer of the new model about all images, with the labels that were given (n,), as if no person had decided about any.
+
+    So an undo gives a label back, and the next continued run does not take it for a new one.
+    """
     own = refit.own
-    categories = own.list_categories()
+    used = own.list_categories()
     place = np.array([*(own.position.get(state.id, -1) for state in start.categories), -1], dtype=np.int64)
-    labels = np.where(start.status == LABELLED, place[start.category], -1)
+    labels = np.where(start.status == LABELLED, place[start.category], -1)  # that no person decided against
     network = Network(None, refit.method, with_teacher=False).eval()
     found = predict_features(
         network,
         torch.from_numpy(features.astype(np.float32)),
         labels=labels,
-        layout=layout_of(categories, refit.method.n_categories),
+        layout=layout_of(used, refit.method.n_categories),
         device=torch.device("cpu"),
         groups=groups,
     )
+    categories = list(used)
+    for k in np.unique(given[given >= 0]).tolist():
+        if place[k] < 0:  # persons put all its images elsewhere
+            place[k] = len(categories)
+            name = start.categories[k].id
+            categories.append(Category(name, "known", -1, 0, 0.0, id=name))
+    labels = np.where(given >= 0, place[given], -1)
+    p = np.where(found.second == labels, found.second_probability, found.given_probability)
+    found = replace(found, given_probability=p)
     lines = assignments_of(start.files, labels, categories, found, min_confidence=least)
     by_file = {line.file: line for line in own.assignments()} if start.rejected else {}
     for row in start.rejected:
-        if start.status[row] != APPROVED:  # the refit has those as labels
-            lines[row] = by_file.get(start.files[row], lines[row])
+        line = by_file.get(start.files[row])
+        if line is None or start.status[row] == APPROVED:  # junk; and the refit has approved images as labels
+            continue
+        if given[row] < 0 or start.status[row] == LABELLED:
+            lines[row] = line
+        else:  # rejected from its label: then it gets the category of the refit
+            rest = 1 - lines[row].confidence
+            lines[row] = replace(lines[row], second=line.category, second_confidence=line.confidence * rest)
     return answer_of(lines, categories)
 
 
 def _write(following: Run, run: Run, solved: _Solved, settings: dict[str, Any]) -> Run:
     """Write all files apart from those that are there, replace them at once, and return the run that has them."""
     target = following.next_answer()
-    numbers = {"prototypes": solved.refit.method.n_categories, "used": len(solved.model.categories)}
+    numbers = {"prototypes": solved.refit.method.n_categories, "used": len(solved.refit.own.categories)}
     target.write_config(settings | {"answer": "final", "n_categories": settings["n_categories"] | numbers})
     write_model(target, solved.refit.tensors, solved.refit.card)
     target.write_features(solved.features)

@@ -19,7 +19,7 @@ from newkind.runs.answer import APPROVED, JUNK, LABELLED, UNSURE, Answer, Catego
 from newkind.runs.decision import Event
 from newkind.runs.resolve import new_ids
 
-__all__ = ["FEWEST", "n_used", "open_categories", "start_answer"]
+__all__ = ["FEWEST", "given_labels", "n_used", "open_categories", "start_answer"]
 
 logger = logging.getLogger(__name__)
 FEWEST = 2
@@ -75,6 +75,14 @@ def start_answer(images: ContinuedImages, model_before: Answer) -> Answer:
         confirmed=frozenset(np.flatnonzero(confirmed).tolist()),
         notes=before.notes,
     )
+
+
+def given_labels(images: ContinuedImages, start: Answer) -> NDArray[np.int64]:
+    """Label (n,) of each image as an index into the categories of `start`, also if a person decided against it; -1 for none."""
+    by_name = {state.name: k for k, state in enumerate(start.categories)}
+    names = images.collection.catalog.class_names
+    place = [start.position[name] if name in start.position else by_name[name] for name in names]
+    return np.array([*place, -1], dtype=np.int64)[images.collection.catalog.labels]
 
 
 def _with_classes(before: Answer, names: Sequence[str]) -> tuple[tuple[CategoryState, ...], NDArray[np.int64]]:

@@ -76,6 +76,7 @@ class Workbench:
         self.run = run
         self.options = options or ReviewOptions()
         self.decisions = Decisions(run)
+        self._kind = run.answer
         answer = self.decisions.answer
         features = run.features()
         has_features = features is not None and len(features) == len(answer) > 0
@@ -102,14 +103,20 @@ class Workbench:
             return self._snapshot
 
     def decide(self, decision: Decision, based_on: int) -> Event:
-        """Record a decision; RunError as in `Decisions.decide`, or with the code `read-only`."""
+        """Record a decision; RunError as in `Decisions.decide` and `check_writable`."""
         self.check_writable()
         return self.decisions.decide(decision, based_on=based_on)
 
     def check_writable(self) -> None:
-        """Raise RunError with the code `read-only` if decisions are refused."""
+        """Raise RunError with the code `read-only` if decisions are refused, or `stale` if the final answer has replaced the first one."""
         if self.options.read_only:
             raise RunError("This page is read-only.", fix="Start newkind review without --read-only.", code="read-only")
+        if self.run.answer != self._kind:  # the features that were loaded are others, and nobody has seen the images
+            raise RunError(
+                "The final answer has replaced the first one, which this page shows.",
+                fix="Start `newkind review` again.",
+                code="stale",
+            )
 
     @property
     def n_to_learn(self) -> int:

@@ -84,8 +84,15 @@ def _decisions(start: Answer, model: Answer) -> Iterable[Decision]:
     if files := _files(start, np.flatnonzero(start.status == JUNK)):
         yield Decision("junk", files=files)
     for state in there:
-        if files := _files(start, [row for row, ids in sorted(start.rejected.items()) if state.id in ids]):
+        if files := _files(start, _rejected_from(start, state.id)):
             yield Decision("reject", category=state.id, files=files)
+
+
+def _rejected_from(start: Answer, category: str) -> list[int]:
+    """Rows that were rejected from a category or from one that was merged into it, and that no person put there."""
+    k, parts = start.position[category], {category, *(old for old, new in start.merged.items() if new == category)}
+    is_there = (start.category == k) & np.isin(start.status, (LABELLED, APPROVED))
+    return [row for row, ids in sorted(start.rejected.items()) if not (is_there[row] or parts.isdisjoint(ids))]
 
 
 def _files(start: Answer, rows: Iterable[int]) -> tuple[str, ...]:

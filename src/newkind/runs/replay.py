@@ -298,6 +298,11 @@ class _Draft:
         place = self._take_categories(found)
         theirs = np.array([found.row.get(name, -1) for name in self.start.files], dtype=np.int64)
         best = np.where(theirs >= 0, place[found.category[theirs]], -1)
+        for (
+            row
+        ) in self.rejected:  # a refit has to assign an image to one of them if it was rejected from all categories
+            if 0 <= best[row] != self.category[row] and self._is_rejected(row, int(best[row])):
+                best[row] = -1
         is_labelled = (self.status == LABELLED) & (best == self.category)
         is_labelled[list(self.confirmed)] = False  # a label that a person confirmed is not questioned again
         rows = np.flatnonzero((best >= 0) & (is_labelled | ~np.isin(self.status, (LABELLED, APPROVED, JUNK))))

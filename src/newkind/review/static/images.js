@@ -27,6 +27,12 @@ async function load() {
   if (!done) show();
 }
 
+// Show the list again after decisions of other windows: what was skipped may not come first in it any more.
+async function startAgain() {
+  skipped.clear();
+  await load();
+}
+
 // Show the next image. If all that were loaded have been seen, the following ones are loaded.
 async function proceed() {
   show();
@@ -73,19 +79,20 @@ function others() {
 async function record(decision) {
   if (!now || state.isReadOnly) return;
   const { line } = now;
+  now = null; // a second key must not decide about it again
   let isNext = false; // no other window has decided in between
   const done = await attempt(async () => {
     const { number, text } = await decide({ ...decision, lines: [line] });
     tell(text);
     isNext = number === shown + 1;
   });
-  if (!done) return;
+  if (!done) return show();
   shown += 1;
   found.images = found.images.filter((each) => each.line !== line);
   found.n -= 1;
-  await (isNext ? proceed() : load());
+  await (isNext ? proceed() : startAgain());
   await refreshParts("#progress");
-  if (state.number !== shown) await load();
+  if (state.number !== shown) await startAgain();
 }
 
 function choose(i) {
@@ -123,8 +130,7 @@ if (!state.isReadOnly) {
 }
 setUpPage({
   async refresh() {
-    skipped.clear();
-    await load();
+    await startAgain();
     await refreshParts("#progress");
   },
 });

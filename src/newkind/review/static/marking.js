@@ -29,6 +29,7 @@ export class Marking {
     this.place.replaceChildren(...lists);
     this.active = 0;
     this.focus();
+    if (window.scrollY > 0) this.cells[0]?.scrollIntoView({ block: "nearest" }); // the page is where the images before ended
   }
 
   makeCell(line, i) {
