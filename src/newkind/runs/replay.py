@@ -298,9 +298,8 @@ class _Draft:
         place = self._take_categories(found)
         theirs = np.array([found.row.get(name, -1) for name in self.start.files], dtype=np.int64)
         best = np.where(theirs >= 0, place[found.category[theirs]], -1)
-        for (
-            row
-        ) in self.rejected:  # a refit has to assign an image to one of them if it was rejected from all categories
+        # A refit has to assign an image to one of its categories, also one that was rejected from all of them.
+        for row in self.rejected:
             if 0 <= best[row] != self.category[row] and self._is_rejected(row, int(best[row])):
                 best[row] = -1
         is_labelled = (self.status == LABELLED) & (best == self.category)
