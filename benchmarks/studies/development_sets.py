@@ -1,11 +1,12 @@
-"""Make the development sets that have to be made: long-tailed CUB, 20 classes of CUB, and a part of Fashion-MNIST.
+"""Make the sets that have to be made: long-tailed CUB, 20 classes of CUB, a part of Fashion-MNIST, and clip art.
 
-    python benchmarks/studies/development_sets.py OUT --cub FOLDER --fashion FOLDER
+    python benchmarks/studies/development_sets.py OUT --cub FOLDER --fashion FOLDER --clip-art FOLDER
 
 FOLDER of CUB is as for `cub:FOLDER`. FOLDER of Fashion-MNIST has the four idx files as published (Debian: package
-dataset-fashion-mnist, /usr/share/datasets/fashion-mnist). Writes OUT/cub-lt/metadata.csv and
-OUT/cub-20/metadata.csv, which name the images where they are, and OUT/fashion with 2,000 images. All rules are seeded: everybody
-gets the same sets.
+dataset-fashion-mnist, /usr/share/datasets/fashion-mnist), that of the clip art the folders of Debian's package openclipart-png
+(/usr/share/openclipart/png). Writes OUT/cub-lt/metadata.csv, OUT/cub-20/metadata.csv and OUT/clip-art/metadata.csv, which name the
+images where they are, and OUT/fashion with 2,000 images. All rules are seeded: everybody gets the same sets. Nothing was developed with
+the clip art, so it shows what Newkind does on data that it has not seen.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
+import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -26,6 +28,19 @@ SEED = 0
 LARGEST, SMALLEST = 30, 3
 N_FASHION = 2000
 N_PART = 10
+CLIP_ART = (
+    *("animals/birds", "animals/bugs", "animals/fish", "animals/mammals", "buildings/homes", "computer/buttons"),
+    *("computer/hardware", "education/books", "food/beverages", "food/breads_and_carbs", "food/desserts", "food/fruit"),
+    *("food/meats_and_eggs", "office", "people/bodypart", "people/clothing/hats", "people/smilies", "people/stickmen"),
+    *("plants/flowers", "recreation/games/cards/ornamental", "recreation/games/cards/white", "recreation/music"),
+    *("recreation/sports", "recreation/toys", "shapes/arrows", "shapes/callouts", "shapes/jigsaw"),
+    *("signs_and_symbols/clocks", "signs_and_symbols/flags/europe", "signs_and_symbols/flags/semaphore"),
+    *("signs_and_symbols/led", "signs_and_symbols/weather", "special/gradients", "special/patterns", "tools"),
+    *("tools/weapons", "transportation/aiga-symbols", "transportation/boating", "transportation/roadsigns"),
+    "transportation/vehicles",
+)
+"""Folders of the clip art that show one kind of things each; at least 10 different images are needed."""
+FEWEST = 10
 GARMENTS = ("t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle-boot")
 
 
@@ -85,6 +100,26 @@ def part_of_fashion(folder: Path, out: Path) -> None:
     _write(target, rows)
 
 
+def clip_art(folder: Path, out: Path) -> None:
+    """Different images of the folders `CLIP_ART`; half of them are known classes, and about half of their images labelled."""
+    seen: set[bytes] = set()
+    images: dict[str, list[Path]] = {}
+    for name in CLIP_ART:
+        for path in sorted((folder / name).glob("*.png")):
+            digest = hashlib.sha256(path.read_bytes()).digest()
+            if digest not in seen:
+                seen.add(digest)
+                images.setdefault(name.replace("/", "-"), []).append(path.resolve())
+    images = {name: paths for name, paths in images.items() if len(paths) >= FEWEST}
+    rng = np.random.default_rng(SEED)
+    known = set(rng.permutation(sorted(images))[: len(images) // 2].tolist())
+    rows = []
+    for name, paths in images.items():
+        is_labelled = rng.random(len(paths)) < (0.5 if name in known else 0)
+        rows += [(str(path), name if given else "", name) for path, given in zip(paths, is_labelled, strict=True)]
+    _write(out / "clip-art", rows)
+
+
 def _read(path: Path, header: int) -> NDArray[np.uint8]:
     """Bytes of an idx file after its header."""
     return np.frombuffer(gzip.decompress(path.read_bytes())[header:], dtype=np.uint8)
@@ -104,12 +139,15 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--cub", type=Path)
     parser.add_argument("--fashion", type=Path)
+    parser.add_argument("--clip-art", type=Path)
     options = parser.parse_args()
     if options.cub is not None:
         long_tailed_cub(options.cub, options.out)
         part_of_cub(options.cub, options.out)
     if options.fashion is not None:
         part_of_fashion(options.fashion, options.out)
+    if options.clip_art is not None:
+        clip_art(options.clip_art, options.out)
 
 
 if __name__ == "__main__":
