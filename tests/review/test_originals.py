@@ -58,8 +58,11 @@ def test_images_outside_the_data_folder_are_not_sent(
     assert facts["Problem"] == "outside the data folder"
     assert "Size" not in facts
     assert client.get("/thumb/1").status == 200
+    command = f"newkind review {run.folder} --allow-outside"
+    assert command in client.get("/").body.decode()
     allowed = make_client(allow_outside=True)
     assert allowed.get("/full/0").body == secret.read_bytes()
+    assert command not in allowed.get("/").body.decode()
 
 
 @pytest.mark.parametrize(

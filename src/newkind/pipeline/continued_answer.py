@@ -79,10 +79,8 @@ def start_answer(images: ContinuedImages, model_before: Answer) -> Answer:
 
 def given_labels(images: ContinuedImages, start: Answer) -> NDArray[np.int64]:
     """Label (n,) of each image as an index into the categories of `start`, also if a person decided against it; -1 for none."""
-    by_name = {state.name: k for k, state in enumerate(start.categories)}
-    names = images.collection.catalog.class_names
-    place = [start.position[name] if name in start.position else by_name[name] for name in names]
-    return np.array([*place, -1], dtype=np.int64)[images.collection.catalog.labels]
+    place = _with_classes(start, images.collection.catalog.class_names)[1]  # it has all of them
+    return place[images.collection.catalog.labels]
 
 
 def _with_classes(before: Answer, names: Sequence[str]) -> tuple[tuple[CategoryState, ...], NDArray[np.int64]]:
