@@ -26,7 +26,7 @@ from newkind.backbone.loader import load_backbone
 from newkind.backbone.record_layout import RecordLayout
 from newkind.backbone.token_store import TokenStore
 from newkind.backbone.vit import Trunk
-from newkind.config import BackboneConfig, TrunkPrecision
+from newkind.config import BackboneConfig, Precision
 from newkind.data.items import FileImages
 from newkind.data.names import Names
 from newkind.data.views import ViewRecipe, numbered_view, resize_for_views
@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--precision", default="fp32", choices=("fp32", "bf16", "int8"))
     options = parser.parse_args()
-    precision: TrunkPrecision = options.precision
+    precision: Precision = options.precision
     torch.set_num_threads(1)
     n = FEATURE_GROUP if options.quick else 4 * FEATURE_GROUP
     print(f"{n} images, one view each, {precision}, shares in %")

@@ -17,11 +17,11 @@ from torch.nn import functional as F
 
 from measure import best_seconds
 from newkind.backbone.loader import load_backbone
-from newkind.config import BackboneConfig, TrunkPrecision
+from newkind.config import BackboneConfig, Precision
 from newkind.data.views import IMAGENET_MEAN, IMAGENET_STD
 
 IMAGE_SIZES = (224, 168, 112, 84)
-PRECISIONS: tuple[TrunkPrecision, ...] = ("fp32", "bf16", "int8")
+PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "int8")
 BAR = 1.5
 
 

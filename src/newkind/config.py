@@ -35,7 +35,8 @@ __all__ = [
 
 T = TypeVar("T")
 EffortName = Literal["quick", "standard", "thorough"]
-TrunkPrecision = Literal["fp32", "bf16", "int8"]
+Precision = Literal["fp32", "bf16", "int8"]
+TrunkPrecision = Literal["auto", "fp32", "bf16", "int8"]
 DEFAULT_BACKBONE = "vit_small_patch14_dinov2.lvd142m"
 MOST_VIEWS = 1000
 MOST_CATEGORIES = 10**6
@@ -63,8 +64,9 @@ class BackboneConfig:
         Storage dtype of cached tokens: float16 or int8.
     patch_tokens : int, default=0
         Number of patch tokens per view in the token cache; similar ones are merged. 0 for all.
-    trunk_precision : str, default="fp32"
-        Precision of the frozen blocks: fp32, bf16 (mixed), or int8 on a CPU, which needs the extra `onnx`.
+    trunk_precision : str, default="auto"
+        Precision of the frozen blocks: fp32, bf16 (mixed), int8 on a CPU (needs the extra `onnx`), or auto for bf16 on a CPU that
+        computes in it, otherwise and for published methods fp32.
     view_seed : int, default=0
         Seed of the random views and of random weights.
     device : str, default="auto"
@@ -85,7 +87,7 @@ class BackboneConfig:
     tuned_blocks: int = setting(1, at_least=0, at_most=1000)
     dtype: Literal["float16", "int8"] = "float16"
     patch_tokens: int = setting(0, at_least=0, at_most=10**6)
-    trunk_precision: TrunkPrecision = "fp32"
+    trunk_precision: TrunkPrecision = "auto"
     view_seed: int = setting(0, at_least=0, at_most=LARGEST_SEED, option=None)
     device: str = "auto"
 
@@ -97,6 +99,11 @@ class BackboneConfig:
             raise ConfigError(
                 "`weights` and `random_weights` cannot be used together.", fix="Leave out one of them.", code="conflict"
             )
+
+    @property
+    def precision(self) -> Precision:
+        """Precision that is used. Where `backbone.precision.choose_precision` was not asked, auto is fp32."""
+        return "fp32" if self.trunk_precision == "auto" else self.trunk_precision
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from newkind.backbone.decoded_views import DIGEST_BYTES, content_digest
 from newkind.backbone.record_layout import RecordLayout
 from newkind.backbone.token_store import TokenStore
 from newkind.backbone.vit import Trunk
-from newkind.config import TrunkPrecision
+from newkind.config import Precision
 from newkind.data import Collection, Features, FileImages, Images, printable
 from newkind.data.prefetch import map_ahead, n_cpus
 from newkind.data.views import ViewRecipe, random_views
@@ -79,7 +79,7 @@ class CacheKey:
     seed: int
     dtype: str = "float16"
     view: int | None = None
-    precision: TrunkPrecision = "fp32"
+    precision: Precision = "fp32"
     patch_tokens: int = 0
 
     @classmethod
@@ -91,7 +91,7 @@ class CacheKey:
         weights_sha256: str,
         recipe: ViewRecipe,
         seed: int,
-        precision: TrunkPrecision = "fp32",
+        precision: Precision = "fp32",
     ) -> CacheKey:
         """Key of the features of one view; only random views depend on the seed."""
         return cls(

@@ -15,9 +15,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from newkind.backbone.plain_block import why_not_plain
 from newkind.errors import BackboneError, ConfigError
 
-__all__ = ["Int8Blocks", "quantise", "why_not_int8"]
+__all__ = ["Int8Blocks", "quantise"]
 
 OPSET, IR_VERSION = 18, 9
 LARGEST = 127
@@ -43,33 +44,6 @@ def quantise(weight: NDArray[np.float64]) -> tuple[NDArray[np.int8], NDArray[np.
     return np.rint(weight / scales).clip(-LARGEST, LARGEST).astype(np.int8), scales
 
 
-def why_not_int8(block: Any, rope: Tensor | None) -> str:
-    """Reason why a block cannot be written as a graph; empty if it can.
-
-    Parameters
-    ----------
-    block : torch.nn.Module
-        Transformer block of timm.
-    rope : Tensor or None
-        Rotary position embedding of the patches.
-    """
-    if rope is not None:
-        return "it has rotary positions"
-    if type(block).__name__ != "Block":
-        return f"its blocks ({type(block).__name__}) are not those of a plain ViT"
-    if type(block.attn).__name__ != "Attention" or type(block.mlp).__name__ != "Mlp":
-        return f"its attention ({type(block.attn).__name__}) or MLP ({type(block.mlp).__name__}) is not plain"
-    if not all(isinstance(norm, nn.LayerNorm) for norm in (block.norm1, block.norm2)):
-        return "its norm is not LayerNorm"
-    if not all(isinstance(part, nn.Identity) for part in (block.attn.q_norm, block.attn.k_norm, block.attn.norm)):
-        return "its attention has norms of its own"
-    if getattr(block.attn, "gate", None) is not None or not isinstance(block.mlp.norm, nn.Identity):
-        return "its blocks have gates or norms of their own"
-    if type(block.mlp.act).__name__ != "GELU" or getattr(block.mlp.act, "approximate", "none") != "none":
-        return "its activation is not the exact GELU"
-    return ""
-
-
 class Int8Blocks:
     """Blocks in int8, as a function of tokens. It is not a module: nothing in it can be trained or moved.
 
@@ -93,7 +67,7 @@ class Int8Blocks:
 
     def __init__(self, blocks: Sequence[nn.Module], *, rope: Tensor | None = None) -> None:
         for block in blocks:
-            if reason := why_not_int8(block, rope):
+            if reason := why_not_plain(block, rope):
                 raise BackboneError(
                     f"This backbone cannot be computed in int8: {reason}.",
                     fix="Set `trunk_precision` to fp32 or bf16.",

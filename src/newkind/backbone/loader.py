@@ -71,7 +71,7 @@ def load_backbone(config: BackboneConfig, *, download: bool = True) -> Backbone:
         If the backbone or its weights cannot be used.
     """
     device = choose_device(config.device)
-    if config.trunk_precision == "int8" and device.type != "cpu":
+    if config.precision == "int8" and device.type != "cpu":
         raise ConfigError(
             f"int8 is computed on a CPU, but the device is {device}.",
             fix="Set `device` to cpu, or `trunk_precision` to bf16.",
@@ -94,6 +94,6 @@ def load_backbone(config: BackboneConfig, *, download: bool = True) -> Backbone:
         trunk, tuned = split(loaded.model, n_tuned=config.tuned_blocks)
         trunk.merge_patches(config.patch_tokens)
         tuned.to(device)
-    trunk.use_precision(config.trunk_precision)
+    trunk.use_precision(config.precision, device=device)
     recipe = recipe_of(config)
     return Backbone(trunk.to(device), tuned, loaded.sha256, loaded.source, device, recipe, loaded.missing_megabytes)

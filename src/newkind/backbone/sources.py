@@ -182,7 +182,7 @@ def plan_caches(
                 weights_sha256=backbone.sha256,
                 recipe=recipe,
                 seed=config.view_seed,
-                precision=config.trunk_precision,
+                precision=config.precision,
             )
             for view in sorted({*views, *random_views(config.views)})
         ]
@@ -196,7 +196,7 @@ def plan_caches(
                 n_views=config.views,
                 seed=config.view_seed,
                 dtype=config.dtype,
-                precision=config.trunk_precision,
+                precision=config.precision,
                 patch_tokens=config.patch_tokens,
             )
         ]
@@ -257,7 +257,7 @@ def _work(n_images: int, n_views: int, config: BackboneConfig, backbone: Backbon
     """Announcement of a computation, without the full stop."""
     return (
         f"Computing features of {_counted(n_images, 'image')} ({_counted(n_views, 'view')}) with {config.name} "
-        f"on {backbone.device}, about {duration(seconds)}"
+        f"on {backbone.device} in {config.precision}, about {duration(seconds)}"
     )
 
 

@@ -47,10 +47,11 @@ def build(
     The same command resumes a build that was interrupted.
     """
     from newkind.backbone.loader import load_backbone
+    from newkind.backbone.precision import choose_precision
     from newkind.backbone.sources import announce_cache, open_cache
     from newkind.data import open_data
 
-    collection = open_data(data, **reading.given())
+    collection, backbone = open_data(data, **reading.given()), choose_precision(backbone)
     loaded = load_backbone(backbone, download=not dry_run)
     if dry_run:
         announce_cache(collection, backbone, loaded)

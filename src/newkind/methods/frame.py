@@ -27,6 +27,9 @@ __all__ = ["Frame", "FrameConfig", "find_prototypes", "place_images", "refit_pro
 MOST_CELLS = 120_000_000
 """Memberships (images times categories) of a mixture. With more, it is fitted to a sample of the images; the restarts together have
 no more than so many either."""
+MANY_RESTARTS_CELLS, USUAL_RESTARTS = 12_000_000, 5
+"""Memberships of all restarts together, up to which there are more than so many restarts. With 20 instead of 5, the most likely of 60
+restarts is missed half as often, in 0.3 s for 1,400 images (benchmarks/results/effort.md)."""
 SAMPLE_STEPS, LAST_STEPS = 30, 3
 """Largest number of iterations of a mixture with a sample of the images, and with all of them afterwards."""
 SEEDS = 2
@@ -51,8 +54,8 @@ class FrameConfig(MethodConfig):
     mixture_balance : float or None, default=None
         How strongly new categories are kept at one size; 0 for not at all, None for as strongly as the sizes of the known
         classes suggest.
-    mixture_restarts : int, default=5
-        Number of restarts of the mixture, each from another k-means.
+    mixture_restarts : int, default=20
+        Largest number of restarts of the mixture, each from another k-means. Fewer are used if images times categories are many.
     mixture_steps : int, default=60
         Maximum number of iterations of the mixture.
     """
@@ -60,7 +63,7 @@ class FrameConfig(MethodConfig):
     frame_shrinkage: float = setting(0.3, above=0, at_most=1)
     mixture_temperature: float = setting(0.05, above=0)
     mixture_balance: float | None = setting(None, at_least=0)
-    mixture_restarts: int = setting(5, at_least=1, at_most=1000)
+    mixture_restarts: int = setting(20, at_least=1, at_most=1000)
     mixture_steps: int = setting(60, at_least=0, at_most=10**5)
 
 
@@ -182,16 +185,22 @@ def find_prototypes(
 
 
 def _fit(z: Tensor, labels: Tensor, sizes: TargetSizes, config: FrameConfig, seed: int) -> Mixture:
-    """Mixture of framed features (n, d) with labels (n,); with fewer restarts if there are many memberships."""
+    """Mixture of framed features (n, d) with labels (n,)."""
     return fit_mixture(
         z,
         labels=labels,
         sizes=sizes,
         temperature=config.mixture_temperature,
         n_iter=config.mixture_steps,
-        n_init=max(min(config.mixture_restarts, MOST_CELLS // max(len(z) * len(sizes.target), 1)), 1),
+        n_init=_restarts(config, len(z) * len(sizes.target)),
         seed=seed,
     )
+
+
+def _restarts(config: FrameConfig, n_cells: int) -> int:
+    """Number of restarts of a mixture with so many memberships: fewer if there are many."""
+    many, usual = MANY_RESTARTS_CELLS // max(n_cells, 1), min(MOST_CELLS // max(n_cells, 1), USUAL_RESTARTS)
+    return min(config.mixture_restarts, max(many, usual, 1))
 
 
 def settle_prototypes(frame: Frame, features: Tensor, images: AllImages, config: FrameConfig, *, p: Tensor) -> Mixture:
@@ -309,7 +318,7 @@ def place_images(
         sizes=target_sizes(known, n_categories, int(free.sum()), balance=config.mixture_balance),
         temperature=config.mixture_temperature,
         n_iter=config.mixture_steps,
-        n_init=config.mixture_restarts,
+        n_init=_restarts(config, len(z) * n_categories),
         seed=seed,
     )
     nearest = [(part @ found.directions.T).argmax(dim=1) for part in torch.split(z, ROWS)]

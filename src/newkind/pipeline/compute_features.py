@@ -22,6 +22,7 @@ from newkind import atomic, distributed
 from newkind.backbone.cache_plan import images_of
 from newkind.backbone.loader import Backbone, load_backbone
 from newkind.backbone.online import OnlineTokens
+from newkind.backbone.precision import choose_precision
 from newkind.config import BackboneConfig
 from newkind.data import Collection, Images
 from newkind.data.feature_parts import FORMAT, LOCK, MANIFEST, Manifest, Part, part_file, read_manifest
@@ -104,8 +105,9 @@ class FeatureParts:
         n_views: int = 2,
         part_size: int = PART_SIZE,
     ) -> None:
+        config = choose_precision(replace(config, tuned_blocks=0))
         self.collection, self.config, self.out, self.part_size = collection, config, out, part_size
-        self.backbone = load_backbone(replace(config, tuned_blocks=0))
+        self.backbone = load_backbone(config)
         self.images, self.views = images_of(collection), (0, *random_views(n_views))
         self.count = -(-len(self.images) // part_size)
         about = _about(config, self.backbone, self.views)
@@ -155,7 +157,7 @@ def compute_features(parts: FeatureParts, *, shard: Shard, advance: Callable[[in
 def _about(config: BackboneConfig, backbone: Backbone, views: tuple[int, ...]) -> dict[str, Any]:
     """Everything that features depend on, except the images."""
     recipe = parse_json(json.dumps(asdict(backbone.recipe)), dict)  # as it is read back
-    about = {"backbone": config.name, "weights_sha256": backbone.sha256, "precision": config.trunk_precision}
+    about = {"backbone": config.name, "weights_sha256": backbone.sha256, "precision": config.precision}
     return about | {"recipe": recipe, "views": list(views), "seed": config.view_seed}
 
 

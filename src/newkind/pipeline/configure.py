@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
+from newkind.backbone.precision import choose_precision
 from newkind.config import BackboneConfig, DiscoverConfig, EffortName, NCategories, TrainingConfig, default_recipe
 from newkind.data import Collection, Features
 from newkind.data.views import random_views
@@ -61,6 +62,7 @@ def configure(
     backbone = backbone or BackboneConfig()
     recipe = recipe or (default_recipe(method, backbone.name) if method == "simgcd" else None)
     name = resolve_method(method, recipe)
+    backbone = choose_precision(backbone, as_published=find_method(name).method.needs_training)
     if not isinstance(n_categories, NCategories):
         n_categories = NCategories.read(n_categories, at_most=at_most, n_true=_n_true(collection))
     asked = DiscoverConfig(

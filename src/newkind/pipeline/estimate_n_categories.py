@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from newkind.backbone.loader import load_backbone
+from newkind.backbone.precision import choose_precision
 from newkind.backbone.sources import open_cache
 from newkind.config import BackboneConfig
 from newkind.data import Collection
@@ -55,7 +56,7 @@ def backbone_features(collection: Collection, config: BackboneConfig) -> Backbon
     if isinstance(items, Features):
         ready = torch.from_numpy(np.ascontiguousarray(items.values, dtype=np.float32))
         return BackboneFeatures(ready, np.arange(len(items)))
-    config = replace(config, tuned_blocks=0, views=0)
+    config = choose_precision(replace(config, tuned_blocks=0, views=0))
     source = open_cache(collection, config, load_backbone(config))
     images = np.flatnonzero(source.usable)
     if not len(images):

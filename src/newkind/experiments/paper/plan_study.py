@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from newkind.atomic import check_folder
+from newkind.backbone.precision import choose_precision
 from newkind.config import TrainingConfig
 from newkind.effort import Amount
 from newkind.errors import ConfigError
@@ -184,7 +185,7 @@ def study_cell(data: BenchData, protocol: Protocol, row: Row, seed: int, *, pref
             evaluate_every=max(protocol.epochs // (EVALUATIONS_SETTLING if settles else EVALUATIONS), 1),
             seed=seed,
         ),
-        backbone=protocol.backbone,
+        backbone=choose_precision(protocol.backbone, as_published=True),  # the same for all methods
         online=protocol.online,
     )
     return make_cell(

@@ -1,0 +1,62 @@
+"""Choosing the precision of the frozen blocks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from newkind.config import BackboneConfig
+from newkind.device import choose_device
+
+__all__ = ["choose_precision", "has_bf16"]
+
+
+def choose_precision(config: BackboneConfig, *, as_published: bool = False) -> BackboneConfig:
+    """Replace the precision auto by one that suits this machine.
+
+    bf16 changes features by a cosine of 0.0001, and the accuracy by no more than chance does (benchmarks/results/effort.md). Accelerators
+    keep fp32: there the trunk is rarely what takes time.
+
+    Parameters
+    ----------
+    config : BackboneConfig
+        Configuration of the backbone.
+    as_published : bool, default=False
+        Choose fp32, with which published methods were computed.
+
+    Returns
+    -------
+    BackboneConfig
+        With the precision that was asked for, otherwise bf16 or fp32.
+
+    Examples
+    --------
+    >>> choose_precision(BackboneConfig(trunk_precision="int8")).trunk_precision
+    'int8'
+    >>> choose_precision(BackboneConfig(), as_published=True).trunk_precision
+    'fp32'
+    """
+    if config.trunk_precision != "auto":
+        return config
+    is_cheaper = not as_published and has_bf16(choose_device(config.device))
+    return replace(config, trunk_precision="bf16" if is_cheaper else "fp32")
+
+
+def has_bf16(device: torch.device) -> bool:
+    """Whether a device is a CPU that multiplies in bf16; False for accelerators, and for CPUs other than x86.
+
+    Parameters
+    ----------
+    device : torch.device
+        The device to compute on.
+
+    Returns
+    -------
+    bool
+    """
+    if device.type != "cpu":
+        return False
+    # Private, but there since torch 2.4; the public `get_capabilities` is newer.
+    checks = (getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("avx512_bf16", "amx_tile"))
+    return any(check() for check in checks if check is not None)
