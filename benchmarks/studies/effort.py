@@ -8,7 +8,7 @@
 DATA has a truth. The first form times one run per effort, each from an empty cache; FILE has the weights of the backbone, since the
 cache that usually holds them is empty here. The second form measures accuracy over seeds; runs share a cache, so it prints neither
 time nor disk space. The third does so with merged tokens, the last one with two tuned blocks. What `discover` did by default before there were efforts is `--efforts
-thorough --views 8 --epochs 40 --head-rate 0.1`. Prints Markdown.
+thorough --views 8 --epochs 40 --head-rate 0.1 --patch-tokens 0 --trunk-precision fp32 --no-first-answer`. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -74,6 +74,7 @@ def time_effort(asked: argparse.Namespace, effort: str) -> str:
             image_size=asked.image_size,
             weights=asked.weights,
             trunk_precision=asked.trunk_precision,
+            first_answer=not asked.no_first_answer,
             **training_of(asked, effort),
         )
         seconds = time.perf_counter() - started
@@ -107,13 +108,14 @@ def main() -> None:
     parser.add_argument("data")
     parser.add_argument("--image-size", type=int, default=224)
     parser.add_argument("--weights", help="Required without --cache.")
-    parser.add_argument("--trunk-precision", default="fp32", choices=("fp32", "bf16", "int8"))
+    parser.add_argument("--trunk-precision", default="auto", choices=("auto", "fp32", "bf16", "int8"))
     parser.add_argument("--efforts", nargs="+", default=list(EFFORTS), choices=EFFORTS)
     parser.add_argument("--cache", type=Path, help="Cache to use and keep; then accuracy is measured, not time.")
     parser.add_argument("--seeds", type=int, default=3)
     for name in TRAINING:
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, help="Of `thorough`.")
     parser.add_argument("--head-rate", type=float, help="Of `thorough`.")
+    parser.add_argument("--no-first-answer", action="store_true", help="With a time, compute the final answer alone.")
     asked = parser.parse_args()
     print("| effort | seconds | disk, MB | by name All / Old / New | matched All / Old / New |")
     print("| :--- | ---: | ---: | ---: | ---: |")

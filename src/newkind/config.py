@@ -62,8 +62,9 @@ class BackboneConfig:
         Number of transformer blocks that are trained, counted from the last. With 0, features are stored instead of tokens.
     dtype : str, default="float16"
         Storage dtype of cached tokens: float16 or int8.
-    patch_tokens : int, default=0
-        Number of patch tokens per view in the token cache; similar ones are merged. 0 for all.
+    patch_tokens : int, optional
+        Number of patch tokens per view in the token cache; similar ones are merged. 0 for all. Default: half of them for the
+        effort thorough of `modern` with one tuned block, otherwise all.
     trunk_precision : str, default="auto"
         Precision of the frozen blocks: fp32, bf16 (mixed), int8 on a CPU (needs the extra `onnx`), or auto for bf16 on a CPU that
         computes in it, otherwise and for published methods fp32.
@@ -86,7 +87,7 @@ class BackboneConfig:
     views: int = setting(8, at_least=0, at_most=MOST_VIEWS)
     tuned_blocks: int = setting(1, at_least=0, at_most=1000)
     dtype: Literal["float16", "int8"] = "float16"
-    patch_tokens: int = setting(0, at_least=0, at_most=10**6)
+    patch_tokens: int | None = setting(None, at_least=0, at_most=10**6)
     trunk_precision: TrunkPrecision = "auto"
     view_seed: int = setting(0, at_least=0, at_most=LARGEST_SEED, option=None)
     device: str = "auto"

@@ -81,6 +81,18 @@ def test_one_step_is_that_of_a_plain_loop() -> None:
         assert sizes.tolist() == [len(group) for group in groups] + [1] * (len(pairs) - 3)
 
 
+def test_equally_near_pairs_are_merged_in_their_order() -> None:
+    """Tokens 10 i and 10 i + gap; with two gaps, all smaller ones come first."""
+    b = 10 * torch.arange(32.0)
+    for gap in (torch.ones(32), torch.tensor([2.0, 1.0]).repeat(16)):
+        xhat = torch.stack([b, b + gap], dim=1).flatten()[None, :, None]
+        order = sorted(range(32), key=gap.tolist().__getitem__)
+        means = b.clone()
+        means[order[:24]] += gap[order[:24]] / 2
+        found = merge_tokens(xhat, n_prefix=0, n_patches=40).xhat
+        assert torch.equal(found[0, :, 0], torch.cat([means, (b + gap)[order[24:]]]))
+
+
 def test_merged_tokens_are_stored_and_used(collection: Collection, config: BackboneConfig) -> None:
     """At 64 pixels, 16 patches are merged to 4; the cache gives what online tokens give."""
     config = replace(config, image_size=64, patch_tokens=4)

@@ -20,6 +20,8 @@ SMALL = [
     "--random-weights",
     "--image-size",
     "32",
+    "--trunk-precision",
+    "fp32",
     "--views",
     "3",
     "--batch-size",

@@ -14,7 +14,9 @@ from newkind.experiments.collection_digest import collection_digest
 from newkind.experiments.study_cost import estimate_cost
 from newkind.pipeline.configure import configure
 
-SMALL = BackboneConfig(name="vit_tiny_patch16_224", image_size=32, views=2, device="cpu")
+SMALL = BackboneConfig(
+    name="vit_tiny_patch16_224", image_size=32, views=2, device="cpu", trunk_precision="fp32", patch_tokens=0
+)
 
 
 def cell(collection, method: str, seed: int, epochs: int = 2) -> Cell:

@@ -12,20 +12,24 @@ import pytest
 import torch
 from PIL import Image
 from sklearn.datasets import load_sample_images
+from torch import Tensor
 
 import newkind
 from error_codes import raises
+from newkind.backbone.merging import merge_tokens
 from newkind.config import DEFAULT_BACKBONE
 from newkind.discovery import Discovery
 from newkind.errors import DataError, RunError
-from newkind.export.onnx_file import PixelModel
+from newkind.export.onnx_file import OPSET, PixelModel
 from newkind.export.onnx_model import OnnxModel, list_images, predict_images
 from newkind.runs.assignment import Assignment
 from newkind.runs.model_io import load_model
 
 REAL_WEIGHTS = Path(os.environ["NEWKIND_USER_WEIGHTS"]) / f"{DEFAULT_BACKBONE}.safetensors"
 """The user's; the tests have a cache folder of their own."""
-BACKBONE = {"backbone": "vit_tiny_patch16_224", "random_weights": True, "image_size": 32, "device": "cpu"}
+EXACT = {"device": "cpu", "trunk_precision": "fp32"}
+"""The precision of an export, so that a run on a processor with bf16 gives the same probabilities."""
+BACKBONE = {"backbone": "vit_tiny_patch16_224", "random_weights": True, "image_size": 32, **EXACT}
 
 
 def write_photographs(root: Path) -> Path:
@@ -90,6 +94,55 @@ def test_probabilities_are_those_of_predict(model: tuple[Discovery, Path]) -> No
     assert not skipped
     assert_equal(found, run.predict(images))
     assert {line.outlier for line in found} <= {True, False}
+
+
+def test_merged_tokens_are_exported(tmp_path: Path) -> None:
+    """At 64 pixels, 16 patches are merged to 4 in two steps."""
+    run = newkind.discover(
+        write_photographs(tmp_path / "data"),
+        tmp_path / "run",
+        n_categories=4,
+        epochs=1,
+        views=2,
+        patch_tokens=4,
+        report=False,
+        **BACKBONE | {"image_size": 64},
+    )
+    loaded = OnnxModel(run.export(tmp_path / "model.onnx", format="onnx"))
+    images = tmp_path / "data" / "img"
+    found, skipped = predict_images(loaded, list_images([images]))
+    assert not skipped
+    assert_equal(found, run.predict(images))
+    exported = PixelModel(whole := load_model(run.run, device="cpu"), whole.recipe).eval()
+    assert exported.trunk.n_patches == 4
+    pixels = np.random.default_rng(0).integers(0, 256, (3, len(loaded.views), 3, 64, 64), dtype=np.uint8)
+    for n in (1, 3):
+        with torch.no_grad():
+            expected = exported(torch.from_numpy(pixels[:n]))[0]
+        np.testing.assert_allclose(loaded.compute(pixels[:n]).probabilities, expected.numpy(), atol=1e-4)
+
+
+class Merging(torch.nn.Module):
+    """Patch tokens (B, 64, d) merged to 40 groups, and the sizes of the groups."""
+
+    def forward(self, xhat: Tensor) -> tuple[Tensor, Tensor]:
+        merged = merge_tokens(xhat, n_prefix=0, n_patches=40)
+        return merged.xhat, merged.sizes
+
+
+def test_exported_merges_resolve_ties_as_torch_does() -> None:
+    """Pairs of whole numbers with two distances, which are exact in both."""
+    import onnxruntime
+
+    pairs = 10 * torch.arange(32.0)[:, None] + torch.tensor([[0, 2], [0, 1]]).repeat(16, 1)
+    xhat = torch.stack([pairs.flatten(), pairs.flatten().flip(0)])[:, :, None]
+    program = torch.onnx.export(
+        Merging().eval(), (xhat,), input_names=["xhat"], opset_version=OPSET, dynamo=True, verbose=False
+    )
+    assert program is not None
+    session = onnxruntime.InferenceSession(program.model_proto.SerializeToString())
+    for found, expected in zip(session.run(None, {"xhat": xhat.numpy()}), Merging()(xhat), strict=True):
+        np.testing.assert_allclose(found, expected.numpy())
 
 
 def test_the_model_card_says_what_the_model_is(model: tuple[Discovery, Path]) -> None:
@@ -162,8 +215,8 @@ def test_probabilities_with_real_weights(tmp_path: Path) -> None:
         weights=REAL_WEIGHTS,
         image_size=112,
         views=2,
-        device="cpu",
         report=False,
+        **EXACT,
     )
     file = run.export(tmp_path / "model.onnx", format="onnx")
     images = tmp_path / "data" / "img"

@@ -15,7 +15,9 @@ from newkind.data import open_data
 from newkind.pipeline.configure import configure
 from newkind.pipeline.dry_run import estimate_efforts
 
-BACKBONE = BackboneConfig(name="vit_tiny_patch16_224", random_weights=True, image_size=32, device="cpu")
+BACKBONE = BackboneConfig(
+    name="vit_tiny_patch16_224", random_weights=True, image_size=32, device="cpu", trunk_precision="fp32"
+)
 
 
 @pytest.fixture(autouse=True)

@@ -83,12 +83,13 @@ class Bf16Blocks:
 def _attention(qkv: Tensor, n_heads: int) -> Tensor:
     """Queries, keys and values (B, N, 3 * H * dh) to contexts (B, N, H * dh)."""
     b, n = qkv.shape[:2]
-    q, k, v = qkv.view(b, n, 3, n_heads, -1).permute(2, 0, 3, 1, 4)  # (B, H, N, dh)
+    dim = qkv.shape[2] // (3 * n_heads)
+    q, k, v = qkv.view(b, n, 3, n_heads, dim).permute(2, 0, 3, 1, 4)  # (B, H, N, dh)
     k = k - k.mean(dim=2, keepdim=True)
     size = max(SCORES // (n_heads * n * n), 1)
     parts = zip(*(torch.split(each, size) for each in (q, k, v)), strict=True)
     contexts = [(q @ k.transpose(-1, -2)).softmax(dim=-1) @ v for q, k, v in parts]
-    return torch.cat(contexts).transpose(1, 2).reshape(b, n, -1)
+    return torch.cat(contexts).transpose(1, 2).reshape(b, n, n_heads * dim)
 
 
 @torch.no_grad()

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import torch
 
 from newkind.backbone.recipe import recipe_of
-from newkind.backbone.vit import FeatureTrunk, Trunk, TunedBlocks, split
+from newkind.backbone.vit import FeatureTrunk, Trunk, TunedBlocks, build_vit, split
 from newkind.backbone.weights import load_vit
 from newkind.config import BackboneConfig
 from newkind.data.crops import ViewRecipe
 from newkind.device import choose_device
 from newkind.errors import ConfigError
 
-__all__ = ["Backbone", "load_backbone"]
+__all__ = ["Backbone", "half_of_patches", "load_backbone"]
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,31 @@ def load_backbone(config: BackboneConfig, *, download: bool = True) -> Backbone:
         trunk, tuned = FeatureTrunk(loaded.model), None
     else:
         trunk, tuned = split(loaded.model, n_tuned=config.tuned_blocks)
-        trunk.merge_patches(config.patch_tokens)
+        trunk.merge_patches(config.patch_tokens or 0)
         tuned.to(device)
     trunk.use_precision(config.precision, device=device)
     recipe = recipe_of(config)
     return Backbone(trunk.to(device), tuned, loaded.sha256, loaded.source, device, recipe, loaded.missing_megabytes)
+
+
+def half_of_patches(name: str, *, image_size: int) -> int:
+    """Number of patch tokens per view after similar ones are merged in pairs.
+
+    Parameters
+    ----------
+    name, image_size : str and int
+        As for `build_vit`.
+
+    Returns
+    -------
+    int
+        0 for rotary positions, with which tokens cannot be merged.
+
+    Raises
+    ------
+    BackboneError
+        As `build_vit`.
+    """
+    with torch.device("meta"):  # only its shapes are needed
+        model = build_vit(name, image_size=image_size)
+    return 0 if getattr(model, "rope", None) is not None else int(model.patch_embed.num_patches) // 2

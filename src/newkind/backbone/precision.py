@@ -9,7 +9,7 @@ import torch
 from newkind.config import BackboneConfig
 from newkind.device import choose_device
 
-__all__ = ["choose_precision", "has_bf16"]
+__all__ = ["choose_precision", "has_bf16", "views_are_cheap"]
 
 
 def choose_precision(config: BackboneConfig, *, as_published: bool = False) -> BackboneConfig:
@@ -44,7 +44,9 @@ def choose_precision(config: BackboneConfig, *, as_published: bool = False) -> B
 
 
 def has_bf16(device: torch.device) -> bool:
-    """Whether a device is a CPU that multiplies in bf16; False for accelerators, and for CPUs other than x86.
+    """Whether a device is a CPU on which bf16 was measured to be faster: one with AVX-512 BF16 and without AMX.
+
+    One machine with AMX, on which torch would use that instead, ended the process at the first product. So AMX has to be asked for.
 
     Parameters
     ----------
@@ -55,8 +57,24 @@ def has_bf16(device: torch.device) -> bool:
     -------
     bool
     """
-    if device.type != "cpu":
-        return False
     # Private, but there since torch 2.4; the public `get_capabilities` is newer.
-    checks = (getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("avx512_bf16", "amx_tile"))
-    return any(check() for check in checks if check is not None)
+    checks = [getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("avx512_bf16", "amx_tile")]
+    if device.type != "cpu" or None in checks:
+        return False
+    with_bf16, with_amx = (check() for check in checks if check is not None)
+    return bool(with_bf16 and not with_amx)
+
+
+def views_are_cheap(config: BackboneConfig) -> bool:
+    """Whether more views hardly matter for the time of a discovery: on an accelerator, and with cheaper blocks than those of fp32.
+
+    Parameters
+    ----------
+    config : BackboneConfig
+        Configuration whose precision was chosen.
+
+    Returns
+    -------
+    bool
+    """
+    return config.precision != "fp32" or choose_device(config.device).type != "cpu"

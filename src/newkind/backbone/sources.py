@@ -197,7 +197,7 @@ def plan_caches(
                 seed=config.view_seed,
                 dtype=config.dtype,
                 precision=config.precision,
-                patch_tokens=config.patch_tokens,
+                patch_tokens=config.patch_tokens or 0,
             )
         ]
     disks = disks or Disks()

@@ -45,12 +45,6 @@ class PixelModel(nn.Module):
             raise RunError(
                 "The run was made from ready features, so there is no model of images to export.", code="wrong-input"
             )
-        if model.backbone.trunk.n_patches:
-            raise RunError(
-                "The run merges patch tokens (`patch_tokens`), which ONNX cannot express.",
-                fix="Use `newkind serve RUN`, or discover again without it.",
-                code="unsupported-merging",
-            )
         model.backbone.trunk.use_precision("fp32", device=torch.device("cpu"))
         self.trunk, self.network = model.backbone.trunk, model.network
         method = model.network.method

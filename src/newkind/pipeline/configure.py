@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from newkind.backbone.precision import choose_precision
+from newkind.backbone.loader import half_of_patches
+from newkind.backbone.precision import choose_precision, views_are_cheap
 from newkind.config import BackboneConfig, DiscoverConfig, EffortName, NCategories, TrainingConfig, default_recipe
 from newkind.data import Collection, Features
 from newkind.data.views import random_views
@@ -143,6 +144,8 @@ def with_effort(collection: Collection, config: DiscoverConfig, amount: Amount) 
     effort = _effort(config, amount)
     kind, plan = find_method(config.method_name).method, EFFORTS[effort]
     is_ready = isinstance(collection.catalog.items, Features)
+    if not views_are_cheap(config.backbone):
+        plan = plan.where_views_are_slow()
     if kind.needs_training:
         plan = replace(plan, epochs=PUBLISHED_EPOCHS, views=PUBLISHED_VIEWS)
     elif is_ready:  # there is no block to train
@@ -157,6 +160,8 @@ def with_effort(collection: Collection, config: DiscoverConfig, amount: Amount) 
         averaged = (0,)
     if not epochs:  # features of these views are all that is needed
         backbone = replace(backbone, views=n_averaged, tuned_blocks=0)
+    elif not kind.needs_training and backbone.patch_tokens is None and backbone.tuned_blocks == 1:
+        backbone = replace(backbone, patch_tokens=half_of_patches(backbone.name, image_size=backbone.image_size))
     return replace(
         config,
         training=replace(config.training, epochs=epochs),

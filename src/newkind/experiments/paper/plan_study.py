@@ -10,7 +10,7 @@ from typing import Any
 
 from newkind.atomic import check_folder
 from newkind.backbone.precision import choose_precision
-from newkind.config import TrainingConfig
+from newkind.config import BackboneConfig, TrainingConfig
 from newkind.effort import Amount
 from newkind.errors import ConfigError
 from newkind.experiments.cells import Cell, make_cell
@@ -185,7 +185,7 @@ def study_cell(data: BenchData, protocol: Protocol, row: Row, seed: int, *, pref
             evaluate_every=max(protocol.epochs // (EVALUATIONS_SETTLING if settles else EVALUATIONS), 1),
             seed=seed,
         ),
-        backbone=choose_precision(protocol.backbone, as_published=True),  # the same for all methods
+        backbone=_one_backbone(protocol.backbone),
         online=protocol.online,
     )
     return make_cell(
@@ -195,6 +195,11 @@ def study_cell(data: BenchData, protocol: Protocol, row: Row, seed: int, *, pref
         prefix=data.benchmark or data.title,
         digest=data.digest,
     )
+
+
+def _one_backbone(asked: BackboneConfig) -> BackboneConfig:
+    """The same tokens for all methods: in fp32, and not merged, unless that was asked for."""
+    return replace(choose_precision(asked, as_published=True), patch_tokens=asked.patch_tokens or 0)
 
 
 def _optimizer(protocol: Protocol, row: Row) -> dict[str, Any]:
