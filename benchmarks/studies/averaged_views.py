@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from class_sizes import Problem, split, start_of_modern
+from torch.nn import functional as F
 
 from newkind.evaluation import accuracy, by_name
 
@@ -61,7 +62,7 @@ def main() -> None:
         for choice in options.choices:
             chosen = [int(number) for number in choice.split(",")]
             if max(chosen) < len(views):
-                values = torch.from_numpy(views[chosen].astype(np.float32).mean(axis=0))
+                values = F.normalize(torch.from_numpy(views[chosen].astype(np.float32)), dim=2).mean(dim=0)
                 given = Problem(
                     values=values, labels=torch.from_numpy(labels.astype(np.int64)), truth=truth.astype(np.int64)
                 )

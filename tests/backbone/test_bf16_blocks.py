@@ -103,6 +103,13 @@ def test_the_choice_depends_on_the_processor_and_the_method(monkeypatch: pytest.
         assert choose_precision(asked) is asked
 
 
+@pytest.mark.parametrize(("bf16", "amx", "expected"), [(True, False, True), (True, True, False), (False, False, False)])
+def test_amx_has_to_be_asked_for(bf16: bool, amx: bool, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: bf16, raising=False)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx, raising=False)
+    assert has_bf16(CPU) is expected
+
+
 def test_a_backbone_that_is_loaded_as_it_is_computes_in_fp32() -> None:
     assert load_backbone(replace(TINY, tuned_blocks=0)).trunk.precision == "fp32"
     assert not has_bf16(torch.device("meta"))

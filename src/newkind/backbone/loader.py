@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -14,7 +14,7 @@ from newkind.data.crops import ViewRecipe
 from newkind.device import choose_device
 from newkind.errors import ConfigError
 
-__all__ = ["Backbone", "half_of_patches", "load_backbone"]
+__all__ = ["Backbone", "half_of_patches", "load_backbone", "merge_half"]
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,23 @@ def load_backbone(config: BackboneConfig, *, download: bool = True) -> Backbone:
     trunk.use_precision(config.precision, device=device)
     recipe = recipe_of(config)
     return Backbone(trunk.to(device), tuned, loaded.sha256, loaded.source, device, recipe, loaded.missing_megabytes)
+
+
+def merge_half(config: BackboneConfig) -> BackboneConfig:
+    """Merge patch tokens in pairs before one tuned block, unless another number of them was asked for.
+
+    Parameters
+    ----------
+    config : BackboneConfig
+        Configuration of the backbone.
+
+    Returns
+    -------
+    BackboneConfig
+    """
+    if config.patch_tokens is not None or config.tuned_blocks != 1:
+        return config
+    return replace(config, patch_tokens=half_of_patches(config.name, image_size=config.image_size))
 
 
 def half_of_patches(name: str, *, image_size: int) -> int:

@@ -46,7 +46,7 @@ def choose_precision(config: BackboneConfig, *, as_published: bool = False) -> B
 def has_bf16(device: torch.device) -> bool:
     """Whether a device is a CPU on which bf16 was measured to be faster: one with AVX-512 BF16 and without AMX.
 
-    One machine with AMX, on which torch would use that instead, ended the process at the first product. So AMX has to be asked for.
+    One machine that advertised AMX, which torch uses where it can, ended the process. So AMX has to be asked for.
 
     Parameters
     ----------

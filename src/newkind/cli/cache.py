@@ -44,14 +44,15 @@ def build(
 ) -> None:
     """Compute the tokens of all images with the frozen part of the backbone and store them (features with --tuned-blocks 0).
 
-    The same command resumes a build that was interrupted.
+    They are those that `discover --effort thorough` needs. Published methods need --trunk-precision fp32 --patch-tokens 0 --views 8. The same
+    command resumes a build that was interrupted.
     """
-    from newkind.backbone.loader import load_backbone
+    from newkind.backbone.loader import load_backbone, merge_half
     from newkind.backbone.precision import choose_precision
     from newkind.backbone.sources import announce_cache, open_cache
     from newkind.data import open_data
 
-    collection, backbone = open_data(data, **reading.given()), choose_precision(backbone)
+    collection, backbone = open_data(data, **reading.given()), merge_half(choose_precision(backbone))
     loaded = load_backbone(backbone, download=not dry_run)
     if dry_run:
         announce_cache(collection, backbone, loaded)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from newkind.backbone.loader import half_of_patches
+from newkind.backbone.loader import merge_half
 from newkind.backbone.precision import choose_precision, views_are_cheap
 from newkind.config import BackboneConfig, DiscoverConfig, EffortName, NCategories, TrainingConfig, default_recipe
 from newkind.data import Collection, Features
@@ -160,8 +160,8 @@ def with_effort(collection: Collection, config: DiscoverConfig, amount: Amount) 
         averaged = (0,)
     if not epochs:  # features of these views are all that is needed
         backbone = replace(backbone, views=n_averaged, tuned_blocks=0)
-    elif not kind.needs_training and backbone.patch_tokens is None and backbone.tuned_blocks == 1:
-        backbone = replace(backbone, patch_tokens=half_of_patches(backbone.name, image_size=backbone.image_size))
+    elif not kind.needs_training:
+        backbone = merge_half(backbone)
     return replace(
         config,
         training=replace(config.training, epochs=epochs),
