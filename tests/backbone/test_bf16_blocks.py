@@ -93,7 +93,7 @@ def test_only_plain_blocks_on_a_cpu_are_written_in_another_way() -> None:
 def test_the_choice_depends_on_the_processor_and_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
     images = from_arrays(np.zeros((4, 8, 8, 3), dtype=np.uint8), [0, 1, -1, -1])
     for bf16, modern in ((True, "bf16"), (False, "fp32")):
-        monkeypatch.setattr("newkind.backbone.precision.has_bf16", lambda device, bf16=bf16: bf16)
+        monkeypatch.setattr("newkind.backbone.precision.has_bf16", lambda bf16=bf16: bf16)
         assert configure(images, backbone=TINY).backbone.trunk_precision == modern
         assert configure(images, method="kmeans", backbone=TINY).backbone.trunk_precision == modern
         for published in ({"recipe": "release"}, {"method": "gcd"}):
@@ -107,12 +107,12 @@ def test_the_choice_depends_on_the_processor_and_the_method(monkeypatch: pytest.
 def test_amx_has_to_be_asked_for(bf16: bool, amx: bool, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: bf16, raising=False)
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx, raising=False)
-    assert has_bf16(CPU) is expected
+    assert has_bf16() is expected
 
 
 def test_a_backbone_that_is_loaded_as_it_is_computes_in_fp32() -> None:
     assert load_backbone(replace(TINY, tuned_blocks=0)).trunk.precision == "fp32"
-    assert not has_bf16(torch.device("meta"))
+    assert choose_precision(replace(TINY, device="cuda")).trunk_precision == "fp32"  # also where there is none
 
 
 def test_thorough_stores_half_of_the_patch_tokens() -> None:

@@ -39,19 +39,19 @@ def choose_precision(config: BackboneConfig, *, as_published: bool = False) -> B
     """
     if config.trunk_precision != "auto":
         return config
-    is_cheaper = not as_published and has_bf16(choose_device(config.device))
+    is_cheaper = not as_published and _is_cpu(config.device) and has_bf16()
     return replace(config, trunk_precision="bf16" if is_cheaper else "fp32")
 
 
-def has_bf16(device: torch.device) -> bool:
-    """Whether a device is a CPU on which bf16 was measured to be faster: one with AVX-512 BF16 and without AMX.
+def _is_cpu(device: str) -> bool:
+    """Whether a device is a CPU, by its name; an accelerator need not be on the machine that plans for it."""
+    return device == "cpu" or (device == "auto" and choose_device(device).type == "cpu")
+
+
+def has_bf16() -> bool:
+    """Whether the processor is one on which bf16 was measured to be faster: with AVX-512 BF16 and without AMX.
 
     One machine that advertised AMX, which torch uses where it can, ended the process. So AMX has to be asked for.
-
-    Parameters
-    ----------
-    device : torch.device
-        The device to compute on.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def has_bf16(device: torch.device) -> bool:
     """
     # Private, but there since torch 2.4; the public `get_capabilities` is newer.
     checks = [getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("avx512_bf16", "amx_tile")]
-    if device.type != "cpu" or None in checks:
+    if None in checks:
         return False
     with_bf16, with_amx = (check() for check in checks if check is not None)
     return bool(with_bf16 and not with_amx)
@@ -77,4 +77,4 @@ def views_are_cheap(config: BackboneConfig) -> bool:
     -------
     bool
     """
-    return config.precision != "fp32" or choose_device(config.device).type != "cpu"
+    return config.precision != "fp32" or not _is_cpu(config.device)
