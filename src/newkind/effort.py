@@ -47,7 +47,7 @@ EFFORTS: dict[EffortName, Effort] = {
     "standard": Effort(averaged=4, views=4, epochs=0, slow=2),
     "thorough": Effort(averaged=4, views=4, epochs=40),
 }
-"""Two random views were better than one view by 1.9 points of accuracy by name on average over cases of three sets, and a mirror image was no
+"""Two random views were better than one view by 1.4 points of accuracy by name on average over nine cases of three sets, and a mirror image was no
 better than a random view. Four are 1.2 points better than two on one set, and equal to them on average, so that they are worth their time
 where it is short (benchmarks/results/effort.md)."""
 
